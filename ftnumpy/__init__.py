@@ -1,0 +1,1 @@
+"""Makes and proves a patched fork of free-threaded CPython and NumPy."""

@@ -1,0 +1,74 @@
+"""Every way to fail, each with its exit code and what the user can do about it.
+
+An error's message is the whole story for its reader: what went wrong, where, and what to do.  ``ftnumpy.__main__``
+prints it and exits with ``exit_code``; a traceback reaches the user only when the toolchain itself is at fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class FtnumpyError(Exception):
+    """Base of all failures that the user is told about without a traceback."""
+
+    exit_code = 1
+
+
+class UsageError(FtnumpyError):
+    """The command line, an environment variable or ``stack.toml`` says something that can't be meant."""
+
+    exit_code = 2
+
+
+class SourceError(FtnumpyError):
+    """No channel has a release archive."""
+
+    exit_code = 3
+
+
+class HashMismatch(SourceError):
+    """A channel served other bytes than the pinned ones."""
+
+    def __init__(self, file: str, channel: str, expected: str, found: str) -> None:
+        super().__init__(
+            f"{file} from channel '{channel}' is not the pinned archive:\n"
+            f"  expected sha256 {expected}\n"
+            f"  found    sha256 {found}\n"
+            "The file was not kept. If the release was re-made upstream, check it and change the hash in stack.toml."
+        )
+        self.file, self.channel, self.expected, self.found = file, channel, expected, found
+
+
+class PatchError(FtnumpyError):
+    """A queue is malformed or does not apply."""
+
+    exit_code = 4
+
+
+class PrerequisiteError(FtnumpyError):
+    """Something that the machine must have is missing."""
+
+    exit_code = 5
+
+
+class BuildError(FtnumpyError):
+    """A build ended without what it was to make."""
+
+    exit_code = 6
+
+
+class CommandFailed(BuildError):
+    """A command that we ran returned non-zero, ran past its time or could not be started."""
+
+    def __init__(self, what: str, reason: str, log: Path, last_lines: Sequence[str]) -> None:
+        tail = "\n".join(f"  | {line}" for line in last_lines)
+        super().__init__(f"{what} failed: {reason}\n{tail}\n  whole log: {log}")
+        self.what, self.reason, self.log, self.last_lines = what, reason, log, tuple(last_lines)
+
+
+class TestsFailed(FtnumpyError):
+    """The tests ran and some failed."""
+
+    exit_code = 7
