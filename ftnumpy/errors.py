@@ -23,9 +23,23 @@ class UsageError(FtnumpyError):
 
 
 class SourceError(FtnumpyError):
-    """No channel has a release archive."""
+    """A release archive can't be had."""
 
     exit_code = 3
+
+
+class ArchiveNotFound(SourceError):
+    """No channel has a release archive.  ``reasons`` holds (channel, why it did not have it)."""
+
+    def __init__(
+        self, release: str, archive: str, sha256: str, folder: Path, reasons: Sequence[tuple[str, str]]
+    ) -> None:
+        tried = "\n".join(f"  {channel}: {why}" for channel, why in reasons)
+        super().__init__(
+            f"no channel has {archive} ({release}):\n{tried}\n"
+            f"By hand: put {archive} (sha256 {sha256}) into {folder}, or into a folder named by FTNUMPY_SOURCES."
+        )
+        self.release, self.archive, self.reasons = release, archive, tuple(reasons)
 
 
 class HashMismatch(SourceError):
@@ -36,7 +50,7 @@ class HashMismatch(SourceError):
             f"{file} from channel '{channel}' is not the pinned archive:\n"
             f"  expected sha256 {expected}\n"
             f"  found    sha256 {found}\n"
-            "The file was not kept. If the release was re-made upstream, check it and change the hash in stack.toml."
+            "It was not kept and not unpacked. If the release was re-made upstream, check it and change the hash in stack.toml."
         )
         self.file, self.channel, self.expected, self.found = file, channel, expected, found
 
