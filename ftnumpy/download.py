@@ -261,7 +261,10 @@ def _opener(route: Route) -> urllib.request.OpenerDirector:
     context = ssl.create_default_context()
     if route.ca is not None:
         kind = "capath" if route.ca.is_dir() else "cafile"
-        context.load_verify_locations(**{kind: str(route.ca)})
+        try:
+            context.load_verify_locations(**{kind: str(route.ca)})
+        except OSError as error:
+            raise NotThere(f"the CA bundle {route.ca} can't be used: {error.strerror}") from None
     proxies = {**urllib.request.getproxies(), **route.proxies}
     given = urllib.request.ProxyHandler({scheme: proxy for scheme, proxy in proxies.items() if proxy})
     return urllib.request.build_opener(given, _Handler(), _SecureHandler(context))

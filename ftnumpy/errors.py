@@ -50,7 +50,7 @@ class HashMismatch(SourceError):
             f"{file} from channel '{channel}' is not the pinned archive:\n"
             f"  expected sha256 {expected}\n"
             f"  found    sha256 {found}\n"
-            "It was not kept and not unpacked. If the release was re-made upstream, check it and change the hash in stack.toml."
+            "It was not kept. If upstream re-made the release, check it and change the hash in stack.toml."
         )
         self.file, self.channel, self.expected, self.found = file, channel, expected, found
 

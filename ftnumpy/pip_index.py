@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
@@ -45,10 +45,10 @@ print(json.dumps({
 
 @dataclass(frozen=True, kw_only=True)
 class PipConfig:
-    """Where pip looks: URLs or paths, as they stand in its configuration."""
+    """Where pip looks: URLs or paths, as they stand in its configuration and perhaps with passwords."""
 
-    indexes: tuple[str, ...]
-    find_links: tuple[str, ...]
+    indexes: tuple[str, ...] = field(repr=False)
+    find_links: tuple[str, ...] = field(repr=False)
     route: Route
 
 
