@@ -39,6 +39,10 @@ class Settings:
         return self.cache / "work"
 
     @property
+    def locks(self) -> Path:
+        return self.cache / "locks"
+
+    @property
     def logs(self) -> Path:
         return self.cache / "logs"
 
@@ -57,7 +61,7 @@ def read_settings(environ: Mapping[str, str], root: Path = ROOT) -> Settings:
     if sources is not None and not sources.is_dir():
         raise UsageError(f"FTNUMPY_SOURCES names {sources}, which is not a folder; create it or unset the variable")
     jobs_text = environ.get("FTNUMPY_JOBS") or str(os.cpu_count() or 1)
-    if not jobs_text.isdigit() or int(jobs_text) < 1:
+    if not jobs_text.isdecimal() or int(jobs_text) < 1:
         raise UsageError(f"FTNUMPY_JOBS is {jobs_text!r}; give a whole number of at least 1")
     offline = environ.get("FTNUMPY_OFFLINE", "")
     if offline not in ("", "0", "1"):

@@ -56,13 +56,14 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A series: CPython and NumPy that belong together."""
+    """A series: CPython and NumPy that belong together, and what their tests need besides."""
 
     series: str
     local_version: str
     channels: tuple[str, ...]
     cpython: Project
     numpy: Project
+    test_requires: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,7 @@ def read_stack(file: Path, series: str | None = None) -> Stack:
             channels=channels,
             cpython=_project("cpython", table["cpython"], file, options="configure"),
             numpy=_project("numpy", table["numpy"], file, options="meson"),
+            test_requires=tuple(table["test"]["requires"]),
         )
     except KeyError as error:
         raise UsageError(f"{file}: the entry {error} is missing") from None

@@ -1,0 +1,167 @@
+"""The command line: ``python -m ftnumpy <session>``, which nox's sessions call."""
+
+from __future__ import annotations
+
+import argparse
+import errno
+import importlib
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+from ftnumpy import console, doctor, environment, lint, patches_command
+from ftnumpy.console import Summary
+from ftnumpy.errors import FtnumpyError, UsageError
+from ftnumpy.options import Options
+from ftnumpy.settings import Settings, read_settings
+from ftnumpy.stack import PATCHED, PROFILES, Stack, read_stack, read_variant
+
+INTERRUPTED = 130
+
+Session = Callable[[Stack, Settings, Options, Summary], None]
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{self.prog}: {message} ('{self.prog} --help' says what there is)")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one session; returns its exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        wishes = _parser().parse_args(arguments)
+        settings = read_settings(os.environ)
+        stack = read_stack(settings.root / "stack.toml")
+        _run(wishes, stack, settings)
+    except FtnumpyError as error:
+        console.fail(str(error))
+        return error.exit_code
+    except KeyboardInterrupt:
+        console.fail("interrupted; nothing half-made is kept as whole, and the next run goes on from what is finished")
+        return INTERRUPTED
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+            raise
+        console.fail(f"{error.strerror}: {error.filename or 'a file'}; make room or give access, and run again")
+        return FtnumpyError.exit_code
+    return 0
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    """A polite request to end is an interruption, so that no compiler outlives us."""
+    raise KeyboardInterrupt
+
+
+def _run(wishes: argparse.Namespace, stack: Stack, settings: Settings) -> None:
+    match wishes.command:
+        case "doctor":
+            doctor.run(stack, settings)
+        case "patches":
+            patches_command.main(wishes.action, stack, settings)
+        case "lint":
+            with _summary("lint") as summary:
+                lint.run(stack, settings, _logs(settings, "lint"), summary)
+        case command:
+            options = Options(
+                variant=wishes.variant,
+                profile=wishes.profile,
+                minutes=wishes.minutes,
+                seed=wishes.seed,
+                logs=_logs(settings, command),
+            )
+            with _summary(command) as summary:
+                _session(command)(stack, settings, options, summary)
+
+
+def _session(command: str) -> Session:
+    """The function behind ``command``.  The suites are imported only when they are to run."""
+    if command == "build-ft":
+        return build_ft
+    module = importlib.import_module({"test": "ftnumpy.suites", "stress": "ftnumpy.stress"}[command])
+    session: Session = module.run
+    return session
+
+
+def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> None:
+    """Interpreter, wheel and an environment with both; ends by saying where they are."""
+    made = environment.user_environment(stack, settings, options, summary)
+    with summary.step("wheelhouse") as result:
+        wheel = environment.export_wheel(settings, made.wheel)
+        result.append(wheel.name)
+    folder = os.path.relpath(made.folder)
+    console.say(
+        f"""
+interpreter   {made.interpreter.python}
+wheel         {wheel}
+environment   {made.folder}
+
+To use them:  . {folder}/bin/activate && python -c "import numpy; print(numpy.__version__)"
+In a folder of your own:
+              {made.interpreter.python} -m venv my-environment
+              my-environment/bin/pip install {wheel}
+"""
+    )
+
+
+@contextmanager
+def _summary(title: str) -> Iterator[Summary]:
+    """A summary that is shown however the session ends, with the logs that came to be."""
+    summary = Summary(title)
+    try:
+        yield summary
+    finally:
+        summary.rows = [row if row.log and row.log.exists() else replace(row, log=None) for row in summary.rows]
+        summary.show()
+
+
+def _logs(settings: Settings, command: str) -> Path:
+    """A new folder for this run's logs."""
+    folder = settings.logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{command}-{os.getpid()}"
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _parser() -> _Parser:
+    shared = _Parser(add_help=False)
+    shared.add_argument(
+        "--variant", type=read_variant, default=PATCHED, help="stock, patched (default) or a prefix such as c2n1"
+    )
+    shared.add_argument("--profile", choices=PROFILES, default="default", help="release adds PGO and LTO")
+    shared.add_argument("--minutes", type=_minutes, default=5.0, help="how long to stress (default 5)")
+    shared.add_argument("--seed", type=_seed, default=secrets.randbelow(1 << 32), help="repeat a stress run")
+    parser = _Parser(prog="ftnumpy", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="session")
+    commands.add_parser("build-ft", parents=[shared], help="build interpreter, wheel and an environment with both")
+    commands.add_parser("test", parents=[shared], help="run the test suites on the built stack")
+    commands.add_parser("stress", parents=[shared], help="run many threads hard on the built stack")
+    commands.add_parser("lint", help="style, types, C format and patch queues")
+    commands.add_parser("doctor", help="say what this machine has and lacks")
+    patches = commands.add_parser("patches", help="work on the patch queues")
+    patches.add_argument("action", choices=patches_command.ACTIONS)
+    return parser
+
+
+def _minutes(text: str) -> float:
+    minutes = float(text)
+    if not 0 < minutes <= 24 * 60:
+        raise argparse.ArgumentTypeError(f"{text} minutes can't be meant; give more than 0 and at most a day")
+    return minutes
+
+
+def _seed(text: str) -> int:
+    seed = int(text)
+    if seed < 0:
+        raise argparse.ArgumentTypeError(f"{text} can't be a seed; give a whole number of at least 0")
+    return seed
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""The toolchain's own virtual environment, from nothing but a Python: what nox's sessions run ftnumpy with.
+
+Standard library only: this is imported by the Python that nox runs in.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ftnumpy.errors import PrerequisiteError
+from ftnumpy.settings import ROOT, read_settings
+
+MARKER = "complete"
+
+
+def toolchain_python(root: Path = ROOT) -> Path:
+    """The python of an environment with what ``pyproject.toml`` lists, its ``dev`` group included.
+
+    Made once per Python version and content of ``pyproject.toml``, in the cache.  Raises `PrerequisiteError`.
+    """
+    project = (root / "pyproject.toml").read_bytes()
+    cache = read_settings(os.environ, root).cache
+    folder = cache / "toolchain" / hashlib.sha256(project + platform.python_version().encode()).hexdigest()[:16]
+    python = folder / "bin" / "python"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _lock(folder.with_suffix(".lock")):
+        # A link to a Python that was removed since does not exist either.
+        if not (folder / MARKER).exists() or not python.exists():
+            print(f"making the toolchain's environment in {folder} (once)", flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+            _make(folder, python, requirements(project))
+            (folder / MARKER).touch()
+    return python
+
+
+def requirements(project: bytes) -> list[str]:
+    """The dependencies in a ``pyproject.toml``, then those of its group ``dev``."""
+    table = tomllib.loads(project.decode())
+    return [*table["project"]["dependencies"], *table["dependency-groups"]["dev"]]
+
+
+def _make(folder: Path, python: Path, requires: list[str]) -> None:
+    # nox brings virtualenv, which needs no ensurepip; Debian's python3 lacks that unless python3-venv is installed.
+    if importlib.util.find_spec("virtualenv") is not None:
+        tool = "virtualenv"
+    elif importlib.util.find_spec("ensurepip") is not None:
+        tool = "venv"
+    else:
+        raise PrerequisiteError(
+            f"{sys.executable} has neither virtualenv nor ensurepip; install one of them "
+            f"({sys.executable} -m pip install virtualenv, or the package python3-venv on Debian and Ubuntu)"
+        )
+    _run([sys.executable, "-m", tool, str(folder)])
+    _run([str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-input", *requires])
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    if done.returncode != 0:
+        raise PrerequisiteError(f"the toolchain's environment could not be made:\n$ {' '.join(command)}\n{done.stdout}")
+
+
+@contextmanager
+def _lock(file: Path) -> Iterator[None]:
+    with file.open("w") as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,67 @@
+"""The C and C++ compilers: which they are, and the environment in which upstream's builds run."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from ftnumpy.errors import PrerequisiteError
+from ftnumpy.settings import Settings
+
+FLAGS = ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "FFLAGS", "LDFLAGS", "LIBS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OPT")
+PYTHON = ("PYTHONHOME", "PYTHONPATH", "PYTHON_GIL", "PYTHONSTARTUP", "PYTHONWARNINGS", "VIRTUAL_ENV", "PIP_USER")
+
+
+def identify(settings: Settings) -> str:
+    """Name, version and target of both compilers, as they say themselves.  Raises `PrerequisiteError`."""
+    return "; ".join(_identify(command) for command in (settings.cc, settings.cxx))
+
+
+def _identify(command: str) -> str:
+    try:
+        version, target = (
+            subprocess.run(
+                [command, question], capture_output=True, text=True, check=True, env=os.environ | {"LC_ALL": "C"}
+            ).stdout.partition("\n")[0]
+            for question in ("--version", "-dumpmachine")
+        )
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise PrerequisiteError(
+            f"the compiler {command!r} can't be run ({error}); 'nox -s doctor' says what to install"
+        ) from None
+    return f"{command}: {version}, {target}"
+
+
+def environment(settings: Settings, work: Path, *first_on_path: Path) -> dict[str, str]:
+    """The environment for a build in ``work``: ours, without what would change the result unseen.
+
+    ``first_on_path`` are folders for the head of PATH.  With ccache, a folder of links that bear the compilers' names
+    comes before them: CC stays a plain ``gcc``, so the interpreter doesn't tell later extension builds, perhaps on a
+    machine without ccache, to use it.  A compiler given as a path is used as it is, without ccache.
+    """
+    result = clean_environment()
+    path = [str(folder) for folder in first_on_path]
+    if settings.ccache is not None:
+        masks = work / "ccache"
+        masks.mkdir(exist_ok=True)
+        for compiler in {settings.cc, settings.cxx}:
+            if "/" not in compiler and not (masks / compiler).exists():
+                (masks / compiler).symlink_to(settings.ccache)
+        path.insert(0, str(masks))
+        # Every try has its own work folder: paths below it must not keep ccache from finding what it has.
+        result["CCACHE_BASEDIR"] = str(work)
+    result |= {
+        "PATH": os.pathsep.join([*path, os.environ.get("PATH", os.defpath)]),
+        "CC": settings.cc,
+        "CXX": settings.cxx,
+        "LC_ALL": "C.UTF-8",
+    }
+    return result
+
+
+def clean_environment() -> dict[str, str]:
+    """Our environment without what a user's shell may have set that changes builds or what Python imports."""
+    return {
+        name: value for name, value in os.environ.items() if name not in FLAGS + PYTHON and not name.startswith("GIT_")
+    }

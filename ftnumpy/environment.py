@@ -1,0 +1,110 @@
+"""A virtual environment with a variant's interpreter and wheel, in the checkout's ``.build`` folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from ftnumpy import cpython, fingerprint, numpy_wheel, venvs
+from ftnumpy.console import Summary
+from ftnumpy.cpython import Interpreter
+from ftnumpy.numpy_wheel import Wheel
+from ftnumpy.options import Options
+from ftnumpy.settings import Settings
+from ftnumpy.stack import Stack
+
+MARKER = "ftnumpy.json"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A virtual environment in ``folder`` whose ``python`` imports the NumPy of ``wheel``."""
+
+    folder: Path
+    python: Path
+    interpreter: Interpreter
+    wheel: Wheel
+
+
+def user_environment(stack: Stack, settings: Settings, options: Options, summary: Summary) -> Environment:
+    """``.build/<variant>``: interpreter and NumPy, nothing else.  Builds what it needs, a step of ``summary`` each."""
+    return _environment(stack, settings, options, summary, suffix="", requires=())
+
+
+def test_environment(stack: Stack, settings: Settings, options: Options, summary: Summary) -> Environment:
+    """``.build/<variant>-test``: the same with what the tests need.  Builds what it needs."""
+    return _environment(stack, settings, options, summary, suffix="-test", requires=stack.test_requires)
+
+
+def _environment(
+    stack: Stack, settings: Settings, options: Options, summary: Summary, *, suffix: str, requires: tuple[str, ...]
+) -> Environment:
+    variant, profile = options.variant, options.profile
+    log = options.logs / "cpython.log"
+    with summary.step(f"CPython, {variant.name}", log) as result:
+        interpreter = cpython.interpreter(stack, settings, variant, profile, log)
+        result.append(f"{interpreter.release.version} ({interpreter.tag}), {_how(interpreter.fresh)}")
+    log = options.logs / "numpy.log"
+    with summary.step(f"NumPy, {variant.name}", log) as result:
+        wheel = numpy_wheel.wheel(stack, settings, variant, profile, interpreter, log)
+        result.append(f"{wheel.version}, {_how(wheel.fresh)}")
+    name = variant.name + ("" if profile == "default" else f"-{profile}") + suffix
+    folder = settings.root / ".build" / name
+    log = options.logs / f"environment-{name}.log"
+    with summary.step(f"environment {folder.relative_to(settings.root)}", log) as result:
+        fresh = fill(settings, folder, interpreter, wheel, requires, log)
+        result.append(_how(fresh))
+    return Environment(folder=folder, python=folder / "bin" / "python", interpreter=interpreter, wheel=wheel)
+
+
+def _how(fresh: bool) -> str:
+    return "made" if fresh else "found again"
+
+
+def fill(
+    settings: Settings, folder: Path, interpreter: Interpreter, wheel: Wheel, requires: tuple[str, ...], log: Path
+) -> bool:
+    """See that ``folder`` is a virtual environment with exactly these; False when it was one already.
+
+    Its marker, written last and removed first, names what is in it: a killed run leaves no marker.
+    """
+    wanted = {
+        "folder": str(folder),
+        "interpreter": interpreter.fingerprint,
+        "wheel": wheel.fingerprint,
+        "requires": list(requires),
+    }
+    marker = folder / MARKER
+    with fingerprint.lock(settings, f"environment-{fingerprint.fingerprint({'folder': str(folder)})[:16]}"):
+        if _read(marker) == wanted and (folder / "bin" / "python").exists():
+            return False
+        marker.unlink(missing_ok=True)
+        venvs.make_venv(interpreter.python, folder, [wheel.path, *requires], what=f"environment {folder.name}", log=log)
+        part = marker.with_suffix(".part")
+        part.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
+        part.rename(marker)
+    return True
+
+
+def _read(marker: Path) -> object:
+    try:
+        return json.loads(marker.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+
+
+def export_wheel(settings: Settings, wheel: Wheel) -> Path:
+    """Copy ``wheel`` into the checkout's ``wheelhouse``, in one move; returns the copy."""
+    folder = settings.root / "wheelhouse"
+    folder.mkdir(exist_ok=True)
+    part = folder / f".{wheel.path.name}.{os.getpid()}"
+    target = folder / wheel.path.name
+    try:
+        shutil.copy2(wheel.path, part)
+        part.rename(target)
+    finally:
+        part.unlink(missing_ok=True)
+    return target

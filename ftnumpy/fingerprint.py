@@ -1,0 +1,125 @@
+"""One folder per hash of everything that goes into a build; a folder that exists is complete."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ftnumpy import console
+from ftnumpy.errors import BuildError
+from ftnumpy.settings import Settings
+
+DESCRIPTION = "build.json"
+
+
+def fingerprint(inputs: Mapping[str, str]) -> str:
+    """64 hex digits that change whenever a name or a value in ``inputs`` does."""
+    return hashlib.sha256(json.dumps(dict(inputs), sort_keys=True).encode()).hexdigest()
+
+
+def place(settings: Settings, kind: str, inputs: Mapping[str, str]) -> Path:
+    """Where the build of ``inputs`` lies when it is done.  ``kind`` is a word without a dash."""
+    return settings.builds / f"{kind}-{fingerprint(inputs)[:16]}"
+
+
+@contextmanager
+def lock(settings: Settings, name: str) -> Iterator[None]:
+    """Hold the lock ``name`` of this cache; says so when another run has it.  The system frees a killed run's lock."""
+    settings.locks.mkdir(parents=True, exist_ok=True)
+    file_lock = FileLock(settings.locks / name)
+    try:
+        file_lock.acquire(timeout=0)
+    except Timeout:
+        console.say(f"  waiting for another run that makes {name}")
+        file_lock.acquire()
+    try:
+        yield
+    finally:
+        file_lock.release()
+
+
+def build_once(
+    settings: Settings, kind: str, inputs: Mapping[str, str], build: Callable[[Path, Path], Path]
+) -> tuple[Path, bool]:
+    """The folder with the build of ``inputs``, and whether this call built it.
+
+    ``build(work, final)`` gets an empty folder of its own, leaves the result in a folder somewhere under it and returns
+    that one; it becomes ``final`` by a single rename.  No other run ever gets the same ``work``, so what a killed
+    run's orphans still write can't reach a later result.  Of several runs one builds while the others wait.  When
+    ``build`` raises nothing is left; a full disk becomes a `BuildError`.
+    """
+    final = place(settings, kind, inputs)
+    if final.is_dir():
+        return final, False
+    with lock(settings, final.name):
+        if final.is_dir():
+            return final, False
+        try:
+            _build(settings, inputs, build, final)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            raise BuildError(
+                f"no space is left for the build of {kind} in {settings.cache}; "
+                "free some, or set FTNUMPY_CACHE to a folder on another disk, and run again"
+            ) from None
+    return final, True
+
+
+def _build(settings: Settings, inputs: Mapping[str, str], build: Callable[[Path, Path], Path], final: Path) -> None:
+    settings.work.mkdir(parents=True, exist_ok=True)
+    settings.builds.mkdir(parents=True, exist_ok=True)
+    _clear_abandoned(settings, final.name)
+    work = Path(tempfile.mkdtemp(prefix=f"{final.name}-", dir=settings.work))
+    started = time.time()
+    try:
+        staged = build(work, final)
+        description = {
+            "inputs": dict(inputs),
+            "fingerprint": fingerprint(inputs),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+            "seconds": round(time.time() - started),
+        }
+        (staged / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        staged.rename(final)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _clear_abandoned(settings: Settings, own: str) -> None:
+    """Remove work folders of builds that were killed: those whose lock is free, or ours, which we hold."""
+    for folder in settings.work.iterdir():
+        match = re.fullmatch(r"(\w+-[0-9a-f]{16})-\w+", folder.name)
+        if match is None:
+            continue
+        name = match[1]
+        if name == own:
+            shutil.rmtree(folder, ignore_errors=True)
+            continue
+        try:
+            with FileLock(settings.locks / name, timeout=0):
+                shutil.rmtree(folder, ignore_errors=True)
+        except Timeout:
+            continue
+
+
+def read_description(folder: Path) -> dict[str, object]:
+    """What ``build_once`` wrote beside a build: inputs, fingerprint, start (UTC) and duration in seconds."""
+    description: dict[str, object] = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+    return description
+
+
+def describe_times(folder: Path) -> str:
+    """A build's start and duration, for a reader."""
+    description = read_description(folder)
+    return f"{description['started']}, took {console.duration(float(str(description['seconds'])))}"

@@ -1,0 +1,64 @@
+"""The door to ftnumpy: ``nox -l`` lists the sessions, ``nox -s <session> -- --help`` what one can be told."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import nox
+
+if sys.version_info < (3, 11):  # noqa: UP036 - this runs in whatever Python nox has
+    sys.exit(f"error: ftnumpy needs nox in Python 3.11 or later; this nox runs in {sys.version.split()[0]}")
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ftnumpy import bootstrap
+from ftnumpy.errors import FtnumpyError
+
+nox.options.sessions = ["build-ft"]
+nox.options.default_venv_backend = "none"
+
+
+def ftnumpy(session: nox.Session) -> None:
+    """Run the ftnumpy command that bears the session's name."""
+    try:
+        python = bootstrap.toolchain_python()
+    except FtnumpyError as error:
+        session.error(str(error))
+    session.run(str(python), "-m", "ftnumpy", session.name, *session.posargs, external=True)
+
+
+@nox.session(name="build-ft")
+def build_ft(session: nox.Session) -> None:
+    """Build the interpreter and the NumPy wheel, and an environment with both."""
+    ftnumpy(session)
+
+
+@nox.session
+def test(session: nox.Session) -> None:
+    """Run the unit tests, the patches' tests and upstream's suites on the built stack."""
+    ftnumpy(session)
+
+
+@nox.session
+def stress(session: nox.Session) -> None:
+    """Run many threads hard on the built stack (--minutes N, --seed N)."""
+    ftnumpy(session)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, types, C format and the patch queues' form."""
+    ftnumpy(session)
+
+
+@nox.session
+def doctor(session: nox.Session) -> None:
+    """Say what this machine has, what it lacks and what is built."""
+    ftnumpy(session)
+
+
+@nox.session
+def patches(session: nox.Session) -> None:
+    """Work on the patch queues: -- check, apply, export or status."""
+    ftnumpy(session)
