@@ -61,6 +61,15 @@ class TreeStatus:
         return not (self.under_way or self.dirty or self.changes)
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Commit:
+    """All of a commit that its patch file must carry over; ``author`` with time and zone."""
+
+    tree: str
+    author: str
+    message: str
+
+
 def open_tree(queue: Queue, archive: Path, folder: Path, work: Path) -> None:
     """Make ``folder`` the queue applied to ``archive``, for editing; leave it alone if it is that already.
 
@@ -202,8 +211,13 @@ def _proven_patches(folder: Path, work: Path) -> dict[str, bytes]:
     merges = git(folder, "log", "--merges", "--format=%h %s", f"{BASE}..HEAD").decode().splitlines()
     if merges:
         raise PatchError(f"{folder} has a merge commit, which is no patch: {merges[0]}\nMake it linear: git rebase")
-    files = format_patches(folder)
     wanted = _commits(folder)
+    trees = [git(folder, "rev-parse", f"{BASE}^{{tree}}").decode().strip(), *(commit.tree for commit in wanted)]
+    for before, commit in zip(trees, wanted, strict=False):
+        if before == commit.tree:
+            subject = commit.message.split("\n", 1)[0]
+            raise PatchError(f"the commit '{subject}' in {folder} changes no file; drop it: git rebase -i ftnumpy/base")
+    files = format_patches(folder)
     work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="patches-export-", dir=work) as scratch:
         queue, copy = Path(scratch) / "queue", Path(scratch) / "tree"
@@ -217,8 +231,6 @@ def _proven_patches(folder: Path, work: Path) -> dict[str, bytes]:
         except PatchError as error:
             problems = str(error).replace(f"{queue}/", "  ")
             raise PatchError(f"commits in {folder} would make patches that are not well formed:\n{problems}") from None
-        if len(patches) != len(wanted):
-            raise PatchError(f"{folder} has a commit that changes no file; drop it: git rebase -i ftnumpy/base")
         create_repository(copy)
         alternates = copy / ".git" / "objects" / "info" / "alternates"
         alternates.parent.mkdir(exist_ok=True)
@@ -227,28 +239,33 @@ def _proven_patches(folder: Path, work: Path) -> dict[str, bytes]:
         git(copy, "update-ref", BASE, base)
         git(copy, "reset", "--quiet", "--hard", base)
         apply_patches(copy, patches)
-        for patch, want, got in zip(patches, wanted, _commits(copy), strict=True):
+        for want, got in zip(wanted, _commits(copy), strict=True):
             if want != got:
                 raise PatchError(
-                    f"the commit '{patch.subject}' in {folder} does not survive as a patch file: git reads back\n"
-                    f"{got}\ninstead of\n{want}\nReword its message: one line of subject, a blank line, "
-                    "and no line that begins like a part of a patch ('---', 'diff -', 'Index: ', 'From ', 'From: ')."
+                    f"a commit in {folder} does not survive as a patch file: git reads back\n{got.message}\n"
+                    f"by {got.author} instead of\n{want.message}\nby {want.author}.\n"
+                    "Reword its message: one line of subject, a blank line, and no line that begins like a part of a "
+                    "patch ('---', 'diff -', 'Index: ', 'From ', 'From: ')."
                 )
     return files
 
 
-def _commits(folder: Path) -> list[str]:
-    """Of each commit above the base, in order: all that a patch file must carry over."""
-    said = git(folder, "log", "--reverse", "-z", "--format=%T%n%an <%ae>%n%ad%n%n%B", "--date=raw", f"{BASE}..HEAD")
-    return [entry.strip() for entry in said.decode(errors="replace").split("\0") if entry.strip()]
+def _commits(folder: Path) -> list[_Commit]:
+    """The commits above the base, in order."""
+    said = git(folder, "log", "--reverse", "-z", "--format=%T%n%an <%ae> %ad%n%B", "--date=raw", f"{BASE}..HEAD")
+    entries = [entry.split("\n", 2) for entry in said.decode(errors="replace").split("\0") if entry]
+    return [_Commit(tree=tree, author=author, message=message.strip()) for tree, author, message in entries]
 
 
 def _write(file: Path, content: bytes) -> None:
     if file.is_file() and file.read_bytes() == content:
         return
     temporary = file.with_name(f".{file.name}.new")
-    temporary.write_bytes(content)
-    temporary.replace(file)
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(file)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _digest(folder: Path) -> str:
