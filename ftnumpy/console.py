@@ -34,11 +34,10 @@ def fail(text: str) -> None:
 
 def duration(seconds: float) -> str:
     """``seconds`` for a reader: ``0.4 s``, ``12 s``, ``3 min 07 s``."""
-    if seconds < 10:
+    if round(seconds, 1) < 10:
         return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    return f"{int(seconds) // 60} min {int(seconds) % 60:02d} s"
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60:02d} s"
 
 
 @contextmanager
