@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from ftnumpy import prerequisites
 from ftnumpy.errors import PrerequisiteError
 from ftnumpy.settings import Settings
 
@@ -14,22 +15,24 @@ PYTHON = ("PYTHONHOME", "PYTHONPATH", "PYTHON_GIL", "PYTHONSTARTUP", "PYTHONWARN
 
 
 def identify(settings: Settings) -> str:
-    """Name, version and target of both compilers, as they say themselves.  Raises `PrerequisiteError`."""
-    return "; ".join(_identify(command) for command in (settings.cc, settings.cxx))
+    """Name, version and target of both compilers, as they say themselves.
+
+    Raises `PrerequisiteError`, with all else that the machine lacks, when one can't be run.
+    """
+    try:
+        return "; ".join(_identify(command) for command in (settings.cc, settings.cxx))
+    except (OSError, subprocess.CalledProcessError) as error:
+        prerequisites.require(settings)
+        raise PrerequisiteError(f"a compiler that can compile can't say what it is: {error}") from None
 
 
 def _identify(command: str) -> str:
-    try:
-        version, target = (
-            subprocess.run(
-                [command, question], capture_output=True, text=True, check=True, env=os.environ | {"LC_ALL": "C"}
-            ).stdout.partition("\n")[0]
-            for question in ("--version", "-dumpmachine")
-        )
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise PrerequisiteError(
-            f"the compiler {command!r} can't be run ({error}); 'nox -s doctor' says what to install"
-        ) from None
+    version, target = (
+        subprocess.run(
+            [command, question], capture_output=True, text=True, check=True, env=os.environ | {"LC_ALL": "C"}
+        ).stdout.partition("\n")[0]
+        for question in ("--version", "-dumpmachine")
+    )
     return f"{command}: {version}, {target}"
 
 

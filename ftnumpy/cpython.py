@@ -99,8 +99,9 @@ def _build(
         f"GITTAG=echo {tag}",
         f"GITBRANCH=echo {tag}",
         # A try's work folder belongs neither into debug information nor into ccache's keys.  These flags are for the
-        # interpreter itself; extensions that are built with it later don't see them.
-        f"CFLAGS_NODIST=-ffile-prefix-map={tree}=.",
+        # interpreter itself; extensions that are built with it later don't see them.  Not -ffile-prefix-map: newer
+        # compilers apply that to where PGO's counters are written, too.
+        f"CFLAGS_NODIST=-fdebug-prefix-map={tree}=.",
     ]
     process.run(
         ["make", f"-j{settings.jobs}", *variables],

@@ -171,7 +171,8 @@ def _inspect(interpreter: Interpreter, path: Path, version: str, folder: Path, l
     }
     found = json.loads(answer.stdout)
     wrong = [f"{name} is {found[name]!r}, not {value!r}" for name, value in expected.items() if found[name] != value]
-    if "-cp313-cp313t-" not in path.name:
+    major, minor, *_ = interpreter.release.version.split(".")
+    if f"-cp{major}{minor}-cp{major}{minor}t-" not in path.name:
         wrong.append(f"the name {path.name} does not say free-threaded CPython")
     if wrong:
         raise BuildError(f"the new wheel is not what was asked for: {'; '.join(wrong)} (log: {log})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -84,10 +85,18 @@ def read_recipe(
 
 def make(settings: Settings, recipe: Recipe, build: Callable[[Path, Release, Path, Path], Path]) -> Built:
     """The finished build of ``recipe``, found again or made now by ``build(archive, release, work, final)``, which
-    works as `fingerprint.build_once` says.  The archive is fetched only when something is to be built."""
+    works as `fingerprint.build_once` says.  The archive is fetched only when something is to be built.
+
+    Raises `UsageError` for a cache folder that builds can't take, and what the steps raise.
+    """
     pinned = recipe.project.releases[0]
     if fingerprint.place(settings, recipe.project.name, recipe.inputs(pinned)).is_dir():
         return _built(settings, recipe, pinned, fresh=False)
+    if any(character.isspace() or character == os.pathsep for character in str(settings.cache)):
+        raise UsageError(
+            f"the cache folder {settings.cache} has a space or a colon in its name, which upstream's builds "
+            "can't take; set FTNUMPY_CACHE to another folder"
+        )
     prerequisites.require(settings)
     source = sources.fetch_first(recipe.project, recipe.channels, settings)
     _, fresh = fingerprint.build_once(

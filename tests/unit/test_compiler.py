@@ -27,8 +27,16 @@ def test_both_compilers_say_who_they_are(tmp_path: Path, settings: Settings) -> 
 
 
 def test_a_compiler_that_is_not_there_is_told(settings: Settings) -> None:
-    with pytest.raises(PrerequisiteError, match=r"no-such-cc.*doctor"):
+    with pytest.raises(PrerequisiteError, match=r"lacks what the build needs:(.*\n)*  C compiler \(everything\)"):
         compiler.identify(replace(settings, cc="no-such-cc"))
+
+
+def test_a_compiler_that_fails_is_told(tmp_path: Path, settings: Settings) -> None:
+    odd = tmp_path / "odd"
+    odd.write_text('#!/bin/sh\n[ "$1" != -dumpmachine ]\n')
+    odd.chmod(0o755)
+    with pytest.raises(PrerequisiteError, match=r"odd.*-dumpmachine"):
+        compiler.identify(replace(settings, cc=str(odd)))
 
 
 def test_flags_and_python_settings_of_the_shell_stay_outside(

@@ -111,6 +111,12 @@ def test_only_a_build_looks_at_the_machine_and_fetches(
     assert again == replace(built, fresh=False)
 
 
+@pytest.mark.parametrize("name", ["my cache", "my:cache"])
+def test_a_cache_folder_that_builds_cannot_take_is_refused(plan: Recipe, settings: Settings, name: str) -> None:
+    with pytest.raises(UsageError, match="set FTNUMPY_CACHE"):
+        recipe.make(replace(settings, cache=settings.cache / name), plan, lambda *_: pytest.fail("built"))
+
+
 def test_a_fallback_release_has_its_own_build(
     plan: Recipe, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
