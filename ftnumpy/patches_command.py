@@ -77,7 +77,7 @@ def _tree_words(status: TreeStatus) -> str:
         return "in sync with the queue"
     words = [f"{status.under_way} in progress"] if status.under_way else []
     if status.dirty:
-        words.append(f"{len(status.dirty)} files with uncommitted changes")
+        words.append(f"uncommitted changes in {len(status.dirty)} file(s)")
     if status.queue_moved:
         words.append("the queue changed since the tree was opened")
     if status.changes:

@@ -166,7 +166,7 @@ def format_patches(folder: Path, base: str = BASE) -> dict[str, bytes]:
             folder,
             *("-c", "diff.algorithm=myers", "-c", "diff.indentHeuristic=true"),
             *("format-patch", "--quiet", "--output-directory", output, "--zero-commit", "--no-signature", "--no-stat"),
-            *("--no-numbered", "--full-index", "--binary", "--no-renames", "--no-encode-email-headers"),
+            *("--no-numbered", "--full-index", "--no-renames", "--no-encode-email-headers"),
             *("--unified=3", f"{base}..HEAD"),
         )
         return {file.name: file.read_bytes() for file in sorted(Path(output).iterdir())}

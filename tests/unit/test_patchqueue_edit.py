@@ -12,7 +12,7 @@ from patch_helpers import ALL, ARCHIVE_FILES, RELEASE, make_archive, patch_text,
 
 from ftnumpy import patches_command, sources
 from ftnumpy.errors import PatchError
-from ftnumpy.git import git
+from ftnumpy.git import GitFailed, git
 from ftnumpy.patchcheck import check
 from ftnumpy.patchedit import Change, export, open_tree, tree_status
 from ftnumpy.settings import ROOT, read_settings
@@ -102,9 +102,9 @@ def test_crlf_binary_links_and_modes_survive_export(bench: Bench) -> None:
     (bench.tree / "empty").touch()
     (bench.tree / "no-end").write_text("no line end")
     (bench.tree / "run.sh").chmod(0o644)
-    (bench.tree / "crlf.txt").unlink()
+    (bench.tree / "crlf.txt").rename(bench.tree / "renamed.txt")
     bench.git("add", "-A")
-    bench.git("commit", "-q", "-m", "Everything odd", "-m", "Why: a tést.")
+    bench.git("commit", "-q", "-m", "[NFC] Everything odd", "-m", "Why: a tést.")
     bench.export()
     check(bench.queue, [(RELEASE, bench.archive)], bench.work)
     head = bench.git("rev-parse", "HEAD^{tree}")
@@ -203,6 +203,17 @@ def test_apply_does_not_overwrite_an_ignored_file_that_a_patch_adds(bench: Bench
     with pytest.raises(PatchError, match="build/x"):
         bench.open()
     assert (bench.tree / "build" / "x").read_text() == "mine"
+
+
+def test_apply_does_not_overwrite_an_ignored_file_that_another_release_has(bench: Bench) -> None:
+    (bench.tree / "build").mkdir()
+    (bench.tree / "build" / "x").write_text("mine")
+    head = bench.git("rev-parse", "HEAD", "ftnumpy/base")
+    newer = make_archive(bench.archive.with_name("newer.tar.gz"), {"build/x": b"theirs"})
+    with pytest.raises(GitFailed, match="build/x"):
+        open_tree(bench.queue, newer, bench.tree, bench.work)
+    assert (bench.tree / "build" / "x").read_text() == "mine"
+    assert bench.git("rev-parse", "HEAD", "ftnumpy/base") == head
 
 
 def test_apply_refuses_a_folder_that_it_did_not_make(bench: Bench, tmp_path: Path) -> None:
@@ -400,4 +411,4 @@ def test_the_command_goes_round(stack: Stack, tmp_path: Path, capsys: pytest.Cap
 
     (tmp_path / "checkout" / "numpy-src" / "a.txt").write_text("mine")
     patches_command.main("status", stack, settings)
-    assert "1 files with uncommitted changes" in capsys.readouterr().out
+    assert "uncommitted changes in 1 file(s)" in capsys.readouterr().out
