@@ -25,7 +25,8 @@ from ftnumpy.stack import PATCHED, PROFILES, Stack, read_stack, read_variant
 
 INTERRUPTED = 130
 
-Session = Callable[[Stack, Settings, Options, Summary], None]
+# Does its work in steps of the summary and may return what is to be said below it.
+Session = Callable[[Stack, Settings, Options, Summary], str | None]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -78,7 +79,9 @@ def _run(wishes: argparse.Namespace, stack: Stack, settings: Settings) -> None:
                 logs=_logs(settings, command),
             )
             with _summary(command) as summary:
-                _session(command)(stack, settings, options, summary)
+                closing = _session(command)(stack, settings, options, summary)
+            if closing:
+                console.say(closing)
 
 
 def _session(command: str) -> Session:
@@ -90,15 +93,14 @@ def _session(command: str) -> Session:
     return session
 
 
-def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> None:
-    """Interpreter, wheel and an environment with both; ends by saying where they are."""
+def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
+    """Interpreter, wheel and an environment with both; returns where they are and how to use them."""
     made = environment.user_environment(stack, settings, options, summary)
     with summary.step("wheelhouse") as result:
         wheel = environment.export_wheel(settings, made.wheel)
         result.append(wheel.name)
     folder = os.path.relpath(made.folder)
-    console.say(
-        f"""
+    return f"""
 interpreter   {made.interpreter.python}
 wheel         {wheel}
 environment   {made.folder}
@@ -106,9 +108,7 @@ environment   {made.folder}
 To use them:  . {folder}/bin/activate && python -c "import numpy; print(numpy.__version__)"
 In a folder of your own:
               {made.interpreter.python} -m venv my-environment
-              my-environment/bin/pip install {wheel}
-"""
-    )
+              my-environment/bin/pip install {wheel}"""
 
 
 @contextmanager

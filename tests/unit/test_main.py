@@ -19,7 +19,7 @@ from ftnumpy.options import Options
 from ftnumpy.settings import ROOT
 from ftnumpy.stack import Variant
 
-Body = Callable[..., None]
+Body = Callable[..., str | None]
 
 
 @pytest.fixture(autouse=True)
@@ -173,3 +173,16 @@ def test_nox_lists_the_sessions_with_one_line_each() -> None:
     lines = [line for line in listed.splitlines() if line.startswith(("* ", "- "))]
     assert [line.split()[1] for line in lines] == ["build-ft", "test", "stress", "lint", "doctor", "patches"]
     assert all(" -> " in line and len(line) < 120 for line in lines)
+
+
+def test_what_a_session_returns_is_said_below_its_summary(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def body(stack: object, settings: object, options: object, summary: Summary) -> str:
+        with summary.step("work"):
+            pass
+        return "the wheel is there"
+
+    replace_build(monkeypatch, body)
+    assert __main__.main(["build-ft"]) == 0
+    assert capsys.readouterr().out.endswith("┘\nthe wheel is there\n")
