@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -102,12 +102,9 @@ def _clear_abandoned(settings: Settings, own: str) -> None:
         match = re.fullmatch(r"(\w+-[0-9a-f]{16})-\w+", folder.name)
         if match is None:
             continue
-        name = match[1]
-        if name == own:
-            shutil.rmtree(folder, ignore_errors=True)
-            continue
         try:
-            with FileLock(settings.locks / name, timeout=0):
+            with nullcontext() if match[1] == own else FileLock(settings.locks / match[1], timeout=0):
+                console.say(f"  removing what a killed run left in {folder}")
                 shutil.rmtree(folder, ignore_errors=True)
         except Timeout:
             continue
