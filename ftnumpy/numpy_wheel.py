@@ -125,7 +125,11 @@ def _build(
 
 
 def _set_version(tree: Path, release: str, version: str) -> None:
-    """Make ``version`` the tree's.  Metadata, meson's project and numpy.version all read this one line."""
+    """Make ``version`` the tree's.
+
+    Metadata and meson's project read it from one line.  numpy.version is generated from the same line, with our tree's
+    commit as ``git_revision``, unless a file that a release archive brings stands in its place.
+    """
     file = tree / "pyproject.toml"
     text = file.read_text(encoding="utf-8")
     line = f'\nversion = "{release}"\n'
@@ -134,6 +138,7 @@ def _set_version(tree: Path, release: str, version: str) -> None:
             f"NumPy's pyproject.toml does not have the one line {line.strip()!r}, so its version can't be set"
         )
     file.write_text(text.replace(line, f'\nversion = "{version}"\n'), encoding="utf-8")
+    (tree / "numpy" / "version.py").unlink(missing_ok=True)
 
 
 def _openblas(python: Path) -> str:

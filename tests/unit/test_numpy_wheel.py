@@ -55,7 +55,11 @@ def test_a_patched_wheel_has_a_local_version(
 def test_the_version_is_set_in_its_one_line(tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text('[project]\nname = "numpy"\nversion = "2.4.6"\n[other]\nkey = "version = 2.4.6"\n')
+    generated = tmp_path / "numpy" / "version.py"
+    generated.parent.mkdir()
+    generated.write_text('version = "2.4.6"')
     numpy_wheel._set_version(tmp_path, "2.4.6", "2.4.6+ft1")
+    assert not generated.exists(), "the release's own version.py would win"
     assert file.read_text() == ('[project]\nname = "numpy"\nversion = "2.4.6+ft1"\n[other]\nkey = "version = 2.4.6"\n')
     with pytest.raises(BuildError, match="does not have the one line"):
         numpy_wheel._set_version(tmp_path, "2.4.6", "2.4.6+ft2")
