@@ -119,7 +119,8 @@ def _summary(title: str) -> Iterator[Summary]:
         yield summary
     finally:
         summary.rows = [row if row.log and row.log.exists() else replace(row, log=None) for row in summary.rows]
-        summary.show()
+        if summary.rows:
+            summary.show()
 
 
 def _logs(settings: Settings, command: str) -> Path:
