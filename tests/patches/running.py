@@ -1,0 +1,54 @@
+"""Run code that may crash or hang in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# Set for a run by hand, these change what the tests are about.
+IGNORED = ("PYTHONMALLOC", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHONDEVMODE", "MIMALLOC_SHOW_STATS")
+
+
+def python(code: str, *arguments: object, timeout: int = 60, preload: Path | None = None, **environment: str) -> Any:
+    """Run ``code`` in a new interpreter; returns the last line that it prints, which is JSON, or None.
+
+    A crash, a failed assertion or ``timeout`` (seconds) fails the test with the output, all threads' tracebacks
+    included.  ``preload`` is a library for LD_PRELOAD.
+    """
+    before_the_end = f"import faulthandler; faulthandler.dump_traceback_later({timeout}, exit=True)\n"
+    command = [sys.executable, "-X", "faulthandler", "-c", before_the_end + textwrap.dedent(code)]
+    lines = program([*command, *arguments], timeout=timeout + 10, preload=preload, **environment).splitlines()
+    return json.loads(lines[-1]) if lines else None
+
+
+def program(command: list[object], *, timeout: int = 60, preload: Path | None = None, **environment: str) -> str:
+    """Run ``command``; returns what it prints.  Fails the test as `python` does."""
+    status, output, errors = ended(command, timeout=timeout, preload=preload, **environment)
+    if status != 0:
+        how = f"exit status {status}" if status > 0 else f"signal {signal.Signals(-status).name}"
+        pytest.fail(f"ended with {how}\n{output}{errors[-6000:]}", pytrace=False)
+    return output
+
+
+def ended(
+    command: list[object], *, timeout: int = 60, preload: Path | None = None, **environment: str
+) -> tuple[int, str, str]:
+    """Run ``command``; returns its exit status (negative: a signal) and what it wrote on output and error."""
+    env = {name: value for name, value in os.environ.items() if name not in IGNORED} | environment
+    if preload is not None:
+        env["LD_PRELOAD"] = str(preload)
+    try:
+        done = subprocess.run(
+            [str(word) for word in command], env=env, timeout=timeout, capture_output=True, text=True, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        pytest.fail(f"still running after {timeout} s\n{error.stdout or ''}{error.stderr or ''}", pytrace=False)
+    return done.returncode, done.stdout, done.stderr
