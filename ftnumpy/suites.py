@@ -142,7 +142,7 @@ def patches_suite(settings: Settings, made: Environment, patches: Sequence[str])
             *(f"--applied={','.join(patches)}", "tests/patches"),
         ],
         folder=settings.root,
-        environment=_environment(made),
+        environment=tests_variables(made),
         timeout=1200,
         closing=pytest_closing,
         excluded={},
@@ -160,7 +160,7 @@ def numpy_suite(settings: Settings, made: Environment, folder: Path) -> Suite:
             *("--pyargs", *(f"numpy._core.tests.{module}" for module in NUMPY_MODULES)),
         ],
         folder=folder,
-        environment=_environment(made) | {"NPY_AVAILABLE_MEM": NUMPY_MEMORY},
+        environment=tests_variables(made) | {"NPY_AVAILABLE_MEM": NUMPY_MEMORY},
         timeout=1800,
         closing=pytest_closing,
         excluded=NUMPY_EXCLUDED,
@@ -177,7 +177,7 @@ def cpython_suite(settings: Settings, made: Environment, folder: Path) -> Suite:
             *CPYTHON_MODULES,
         ],
         folder=folder,
-        environment=_environment(made),
+        environment=tests_variables(made),
         timeout=1800,
         closing=regrtest_closing,
         excluded=CPYTHON_EXCLUDED,
@@ -216,7 +216,7 @@ def _counts(run: str, others: str) -> str:
     )
 
 
-def _environment(made: Environment) -> dict[str, str]:
+def tests_variables(made: Environment) -> dict[str, str]:
     """With the environment's own tools before the machine's, and nothing that changes how Python behaves."""
     clean = {name: value for name, value in compiler.clean_environment().items() if not name.startswith("PYTHON")}
     return clean | {"PATH": f"{made.folder / 'bin'}:{clean.get('PATH', '')}", "LC_ALL": "C.UTF-8"}
