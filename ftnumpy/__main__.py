@@ -136,7 +136,7 @@ def _parser() -> _Parser:
         "--variant", type=read_variant, default=PATCHED, help="stock, patched (default) or a prefix such as c2n1"
     )
     shared.add_argument("--profile", choices=PROFILES, default="default", help="release adds PGO and LTO")
-    shared.add_argument("--minutes", type=_minutes, default=5.0, help="how long to stress (default 5)")
+    shared.add_argument("--minutes", type=_minutes, default=2.0, help="how long to stress (default 2)")
     shared.add_argument("--seed", type=_seed, default=secrets.randbelow(1 << 32), help="repeat a stress run")
     parser = _Parser(prog="ftnumpy", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="session")

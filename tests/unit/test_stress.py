@@ -1,4 +1,4 @@
-"""How kinds of stress share the time, what they report, and that a crash, a hang or a wrong result fails the session."""
+"""How kinds of stress share the time, what they report, and that a crash, a hang or a wrong result fails the run."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_kind_that_hangs_is_ended(
 ) -> None:
     monkeypatch.setattr(stress, "PATIENCE", -44.0)  # 3 * 15 s and this: 1 s
     (kinds / "first_kind.py").write_text("import time; time.sleep(60)")
-    with pytest.raises(errors.TestsFailed, match="ran past its 1.0 s"):
+    with pytest.raises(errors.TestsFailed, match=r"ran past its 1\.0 s"):
         stress.run(stack, settings, options, Summary("stress"))
 
 
