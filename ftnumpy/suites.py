@@ -31,14 +31,14 @@ NUMPY_MODULES = (
     "test_umath",
 )
 
-# CPython's, likewise: tracemalloc, the C API, allocators, life and death of threads, processes and interpreters.
+# CPython's, likewise: tracemalloc, the C API, allocators, life and death of threads, processes and interpreters.  Not
+# test_embed, which needs a build tree: tests/patches has programs of its own around the interpreter's life.
 CPYTHON_MODULES = (
     "test_array",
     "test_atexit",
     "test_bytes",
     "test_capi",
     "test_cmd_line",
-    "test_embed",
     "test_faulthandler",
     "test_fork1",
     "test_free_threading",
@@ -98,7 +98,7 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
 
 def _run(suite: Suite, options: Options, summary: Summary, closings: list[str], failures: list[str]) -> None:
     """One suite: its closing line, or why it failed, is added to the lists."""
-    log = options.logs / f"{suite.name.replace(' ', '-')}.log"
+    log = options.logs / f"{re.sub(r'[^a-z]+', '-', suite.name.lower())}.log"
     for test, reason in suite.excluded.items():
         console.say(f"  left out: {test} ({reason})")
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import faulthandler
 import json
 import random
@@ -62,11 +63,12 @@ def resident() -> int:
         return int(file.read().split()[1]) * 4096
 
 
-def library(name: str) -> Path:
-    """The C file ``name`` of the patches' tests as a shared library."""
+def library(name: str) -> ctypes.PyDLL:
+    """The C file ``name`` of the patches' tests, compiled and loaded."""
     from building import Builder
 
-    return Builder(Path(tempfile.mkdtemp(prefix="ftnumpy-stress-"))).library(name)
+    with tempfile.TemporaryDirectory(prefix="ftnumpy-stress-") as folder:
+        return ctypes.PyDLL(str(Builder(Path(folder)).library(name)))
 
 
 def main(stress: Callable[[Arena], int]) -> None:

@@ -14,7 +14,7 @@ THREADS = 8
 
 
 def stress(run: arena.Arena) -> int:
-    library = ctypes.PyDLL(str(arena.library("memory_handler")))
+    library = arena.library("memory_handler")
     for name in ("new_user_handler", "install"):
         getattr(library, name).restype = ctypes.py_object
     library.install.argtypes = [ctypes.py_object]
