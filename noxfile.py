@@ -47,6 +47,12 @@ def stress(session: nox.Session) -> None:
 
 
 @nox.session
+def kernel(session: nox.Session) -> None:
+    """Time the article's kernel on stock and patched, side by side."""
+    ftnumpy(session)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, C format and the patch queues' form."""
     ftnumpy(session)

@@ -88,7 +88,8 @@ def _session(command: str) -> Session:
     """The function behind ``command``.  The suites are imported only when they are to run."""
     if command == "build-ft":
         return build_ft
-    module = importlib.import_module({"test": "ftnumpy.suites", "stress": "ftnumpy.stress"}[command])
+    modules = {"test": "ftnumpy.suites", "stress": "ftnumpy.stress", "kernel": "ftnumpy.kernel_times"}
+    module = importlib.import_module(modules[command])
     session: Session = module.run
     return session
 
@@ -143,6 +144,7 @@ def _parser() -> _Parser:
     commands.add_parser("build-ft", parents=[shared], help="build interpreter, wheel and an environment with both")
     commands.add_parser("test", parents=[shared], help="run the test suites on the built stack")
     commands.add_parser("stress", parents=[shared], help="run many threads hard on the built stack")
+    commands.add_parser("kernel", parents=[shared], help="time the article's kernel on stock and patched")
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")
     patches = commands.add_parser("patches", help="work on the patch queues")

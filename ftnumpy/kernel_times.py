@@ -1,0 +1,141 @@
+"""The article's kernel on stock and patched, side by side: what a second worker costs, and what one thread gains.
+
+Wall clock on a shared machine is noise, so nothing is compared across time: the variants take turns within a fraction
+of a second, and every figure is the median of the ratios of neighbouring runs.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO
+
+from rich.table import Table
+
+from ftnumpy import console, environment, suites
+from ftnumpy.console import Summary
+from ftnumpy.environment import Environment
+from ftnumpy.errors import BuildError
+from ftnumpy.options import Options
+from ftnumpy.settings import Settings
+from ftnumpy.stack import PATCHED, STOCK, Stack
+
+SIZES = (10, 500)  # elements of each worker's array
+LOOPS = 50  # the article's larger n_loop
+SECONDS = 0.3  # what one run of one worker should take
+ROUNDS = 15
+WORKER = Path(__file__).with_name("kernel_worker.py")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ratio:
+    """Median and quartiles of the ratios of neighbouring runs."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.median:.2f} ({self.low:.2f} to {self.high:.2f})"
+
+
+def ratio(above: Sequence[float], below: Sequence[float]) -> Ratio:
+    """Of two equally long series of seconds, run by run."""
+    low, median, high = statistics.quantiles([a / b for a, b in zip(above, below, strict=True)], n=4)
+    return Ratio(median=median, low=low, high=high)
+
+
+def run(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
+    """Build what is missing, time, and return where the seconds are kept.  Prints the table of ratios."""
+    made = {
+        variant.name: environment.user_environment(stack, settings, replace(options, variant=variant), summary)
+        for variant in (STOCK, PATCHED)
+    }
+    seconds: dict[str, dict[str, list[float]]] = {}
+    for size in SIZES:
+        with summary.step(f"kernel, {size} elements"):
+            seconds[str(size)] = measure(made, size, options.logs / "kernel.log")
+    _show(seconds)
+    raw = options.logs / "kernel-times.json"
+    raw.write_text(json.dumps({"loops": LOOPS, "seconds": seconds}, indent=1) + "\n", encoding="utf-8")
+    return f"\nseconds of every run: {raw}"
+
+
+def measure(made: Mapping[str, Environment], size: int, log: Path) -> dict[str, list[float]]:
+    """Seconds by ``variant case``, `ROUNDS` of each.  The cases: ``1`` thread, ``2 threads``, ``2 processes``."""
+    seconds: dict[str, list[float]] = {}
+    with ExitStack() as running, log.open("ab") as sink:
+        pairs = {name: [running.enter_context(_worker(env, sink)) for _ in range(2)] for name, env in made.items()}
+        calls = 1
+        while _ask(pairs[STOCK.name][:1], log, size=size, calls=calls) < SECONDS:
+            calls *= 2
+        for _ in range(ROUNDS):
+            for case, threads, processes in (("1", 1, 1), ("2 threads", 2, 1), ("2 processes", 1, 2)):
+                for name, pair in pairs.items():
+                    took = _ask(pair[:processes], log, threads=threads, size=size, calls=calls)
+                    seconds.setdefault(f"{name} {case}", []).append(took)
+    return seconds
+
+
+@contextmanager
+def _worker(made: Environment, sink: IO[bytes]) -> Iterator[subprocess.Popen[str]]:
+    child = subprocess.Popen(
+        [made.python, WORKER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=sink,
+        text=True,
+        env=suites.tests_variables(made),
+    )
+    try:
+        yield child
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _ask(workers: Sequence[subprocess.Popen[str]], log: Path, *, threads: int = 1, size: int, calls: int) -> float:
+    """Seconds until the last of ``workers``, started together, is done."""
+    request = json.dumps({"threads": threads, "size": size, "calls": calls, "loops": LOOPS})
+    for worker in workers:
+        assert worker.stdin is not None
+        worker.stdin.write(request + "\n")
+        worker.stdin.flush()
+    answers = []
+    for worker in workers:
+        assert worker.stdout is not None
+        answer = worker.stdout.readline()
+        if not answer:
+            raise BuildError(f"a process that ran the kernel ended before it answered; the log says why: {log}")
+        answers.append(float(json.loads(answer)))
+    return max(answers)
+
+
+def _show(seconds: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    table = Table(title=f"ratios, median and quartiles of {ROUNDS} rounds", title_justify="left")
+    table.add_column("elements")
+    for heading in (
+        "2 threads / 1, stock",
+        "2 threads / 1, patched",
+        "2 processes / 1, stock",
+        "2 processes / 1, patched",
+        "patched / stock, 1 thread",
+        "patched / stock, 2 threads",
+    ):
+        table.add_column(heading)
+    for size, runs in seconds.items():
+        table.add_row(
+            size,
+            *(
+                str(ratio(runs[f"{variant} {case}"], runs[f"{variant} 1"]))
+                for case in ("2 threads", "2 processes")
+                for variant in (STOCK.name, PATCHED.name)
+            ),
+            *(str(ratio(runs[f"{PATCHED.name} {case}"], runs[f"{STOCK.name} {case}"])) for case in ("1", "2 threads")),
+        )
+    console.out.print(table)
