@@ -26,6 +26,11 @@ def test_its_symbol_is_exported() -> None:
     assert hasattr(ctypes.pythonapi, "PyUnstable_SetImmortal")
 
 
+def test_extensions_may_bring_a_function_of_that_name(build: Builder) -> None:
+    """pythoncapi-compat does, and NumPy brings that along: Python.h must not declare it."""
+    assert ctypes.PyDLL(build.library("own_set_immortal")).answer() == 42
+
+
 def test_it_is_neither_counted_nor_freed_nor_collected(library: ctypes.PyDLL) -> None:
     immortal = library.new_immortal_list()
     immortal.append("content")
