@@ -1,6 +1,8 @@
 /* PyUnstable_SetImmortal() as an extension calls it. */
 
 #include <Python.h>
+
+#include <immortal.h>
 #include <immortal.h>
 
 /* A new list that was made immortal while nobody else knew it. */
