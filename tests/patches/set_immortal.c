@@ -3,7 +3,6 @@
 #include <Python.h>
 
 #include <immortal.h>
-#include <immortal.h>
 
 /* A new list that was made immortal while nobody else knew it. */
 PyObject *new_immortal_list(void) {
