@@ -13,7 +13,10 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 from rich.table import Table
 
-out = Console(highlight=False, soft_wrap=True)
+# Without a terminal nothing says how wide a reader's window is; 80 columns would fold every path in a table.
+WIDTH = None if sys.stdout.isatty() else 160
+
+out = Console(highlight=False, soft_wrap=True, width=WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
 

@@ -171,7 +171,15 @@ def test_nox_lists_the_sessions_with_one_line_each() -> None:
         [sys.executable, "-m", "nox", "-f", ROOT / "noxfile.py", "-l"], capture_output=True, text=True, check=True
     ).stdout
     lines = [line for line in listed.splitlines() if line.startswith(("* ", "- "))]
-    assert [line.split()[1] for line in lines] == ["build-ft", "test", "stress", "lint", "doctor", "patches"]
+    assert [line.split()[1] for line in lines] == [
+        "build-ft",
+        "test",
+        "stress",
+        "kernel",
+        "lint",
+        "doctor",
+        "patches",
+    ]
     assert all(" -> " in line and len(line) < 120 for line in lines)
 
 
