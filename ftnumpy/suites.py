@@ -98,7 +98,8 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
 
 def _run(suite: Suite, options: Options, summary: Summary, closings: list[str], failures: list[str]) -> None:
     """One suite: its closing line, or why it failed, is added to the lists."""
-    log = options.logs / f"{re.sub(r'[^a-z]+', '-', suite.name.lower())}.log"
+    words = re.findall(r"[a-z]+", suite.name.lower().replace("'", ""))
+    log = options.logs / f"{'-'.join(words)}.log"
     for test, reason in suite.excluded.items():
         console.say(f"  left out: {test} ({reason})")
     try:
