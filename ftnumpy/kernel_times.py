@@ -1,7 +1,8 @@
 """The article's kernel on stock and patched, side by side: what a second worker costs, and what one thread gains.
 
 Wall clock on a shared machine is noise, so nothing is compared across time: the variants take turns within a fraction
-of a second, and every figure is the median of the ratios of neighbouring runs.
+of a second, and every figure is the median of the ratios of neighbouring runs.  One process differs from another of the
+same program by several percent, by where its memory happens to lie; so every few rounds have new processes.
 """
 
 from __future__ import annotations
@@ -27,8 +28,9 @@ from ftnumpy.stack import PATCHED, STOCK, Stack
 
 SIZES = (10, 500)  # elements of each worker's array
 LOOPS = 50  # the article's larger n_loop
-SECONDS = 0.3  # what one run of one worker should take
-ROUNDS = 15
+SECONDS = 0.2  # what one run of one worker should take
+LAUNCHES = 12  # of new processes
+ROUNDS = 4  # with each of them
 WORKER = Path(__file__).with_name("kernel_worker.py")
 
 
@@ -67,19 +69,29 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
 
 
 def measure(made: Mapping[str, Environment], size: int, log: Path) -> dict[str, list[float]]:
-    """Seconds by ``variant case``, `ROUNDS` of each.  The cases: ``1`` thread, ``2 threads``, ``2 processes``."""
+    """Seconds by ``variant case``, in the order of time.  The cases: ``1`` thread, ``2 threads``, ``2 processes``."""
     seconds: dict[str, list[float]] = {}
-    with ExitStack() as running, log.open("ab") as sink:
-        pairs = {name: [running.enter_context(_worker(env, sink)) for _ in range(2)] for name, env in made.items()}
-        calls = 1
-        while _ask(pairs[STOCK.name][:1], log, size=size, calls=calls) < SECONDS:
-            calls *= 2
-        for _ in range(ROUNDS):
-            for case, threads, processes in (("1", 1, 1), ("2 threads", 2, 1), ("2 processes", 1, 2)):
-                for name, pair in pairs.items():
-                    took = _ask(pair[:processes], log, threads=threads, size=size, calls=calls)
-                    seconds.setdefault(f"{name} {case}", []).append(took)
+    calls = 0
+    for launch in range(LAUNCHES):
+        with ExitStack() as running, log.open("ab") as sink:
+            pairs = {name: [running.enter_context(_worker(env, sink)) for _ in range(2)] for name, env in made.items()}
+            calls = calls or _calibrate(pairs[STOCK.name][:1], log, size)
+            # Who goes first changes from launch to launch.
+            order = list(pairs) if launch % 2 else list(reversed(pairs))
+            for _ in range(ROUNDS):
+                for case, threads, processes in (("1", 1, 1), ("2 threads", 2, 1), ("2 processes", 1, 2)):
+                    for name in order:
+                        took = _ask(pairs[name][:processes], log, threads=threads, size=size, calls=calls)
+                        seconds.setdefault(f"{name} {case}", []).append(took)
     return seconds
+
+
+def _calibrate(worker: Sequence[subprocess.Popen[str]], log: Path, size: int) -> int:
+    """How many calls of the kernel take about `SECONDS`."""
+    calls = 1
+    while (took := _ask(worker, log, size=size, calls=calls)) < SECONDS / 4:
+        calls *= 2
+    return max(1, round(calls * SECONDS / took))
 
 
 @contextmanager
@@ -90,7 +102,7 @@ def _worker(made: Environment, sink: IO[bytes]) -> Iterator[subprocess.Popen[str
         stdout=subprocess.PIPE,
         stderr=sink,
         text=True,
-        env=suites.tests_variables(made),
+        env=suites.tests_variables(made) | {"OPENBLAS_NUM_THREADS": "1"},
     )
     try:
         yield child
@@ -117,7 +129,7 @@ def _ask(workers: Sequence[subprocess.Popen[str]], log: Path, *, threads: int = 
 
 
 def _show(seconds: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
-    table = Table(title=f"ratios, median and quartiles of {ROUNDS} rounds", title_justify="left")
+    table = Table(title=f"ratios, median and quartiles of {LAUNCHES * ROUNDS} runs", title_justify="left")
     table.add_column("elements")
     for heading in (
         "2 threads / 1, stock",
