@@ -125,7 +125,10 @@ def unit_suite(settings: Settings) -> Suite:
     """The toolchain's own tests, in the Python that runs this."""
     return Suite(
         name="unit tests",
-        command=[sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "tests/unit"],
+        command=[
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=120"),
+            *("-n", str(min(settings.jobs, WORKERS)), "tests/unit"),
+        ],
         folder=settings.root,
         environment=compiler.clean_environment(),
         timeout=600,
