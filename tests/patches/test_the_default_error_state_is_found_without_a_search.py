@@ -1,4 +1,4 @@
-"""As long as no error state but the default one was made, the context isn't asked; its capsule is counted by nobody."""
+"""While there is no error state but the default one, the context isn't asked; its capsule is counted by nobody."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from building import Builder
 pytestmark = pytest.mark.patch("patches", "error-state")
 
 
-def test_the_context_is_asked_only_when_a_state_was_made() -> None:
+def test_the_context_is_asked_only_while_there_is_another_state() -> None:
     """Behind NumPy's back, the context variable gets what would be refused as an error state."""
     code = """
         import numpy as np
         from numpy._core.umath import _extobj_contextvar as variable
 
-        token = variable.set("no state")
-        assert np.add.reduce(np.sin(np.zeros(10))) == 0 and np.getbufsize() == 8192
-        variable.reset(token)
+        def not_asked():
+            token = variable.set("no state")
+            assert np.add.reduce(np.sin(np.zeros(10))) == 0 and np.getbufsize() == 8192
+            variable.reset(token)
 
+        not_asked()
         with np.errstate(divide="raise"):
             try:
                 np.divide(np.ones(3), 0)
@@ -26,13 +28,16 @@ def test_the_context_is_asked_only_when_a_state_was_made() -> None:
                 pass
             else:
                 raise AssertionError("the state was not asked")
-        variable.set("no state")
-        try:
-            np.sin(np.zeros(10))
-        except ValueError:
-            pass
-        else:
-            raise AssertionError("the context was not asked")
+            token = variable.set("no state")  # and keeps the other state alive
+            try:
+                np.sin(np.zeros(10))
+            except ValueError:
+                pass
+            else:
+                raise AssertionError("the context was not asked")
+            variable.reset(token)
+            del token
+        not_asked()
     """
     running.python(code)
 
