@@ -31,6 +31,7 @@ LOOPS = 50  # the article's larger n_loop
 SECONDS = 0.2  # what one run of one worker should take
 LAUNCHES = 12  # of new processes
 ROUNDS = 4  # with each of them
+CASES = (("main", 0, 1), ("1", 1, 1), ("2 threads", 2, 1), ("2 processes", 1, 2))  # name, threads, processes
 WORKER = Path(__file__).with_name("kernel_worker.py")
 
 
@@ -69,7 +70,8 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
 
 
 def measure(made: Mapping[str, Environment], size: int, log: Path) -> dict[str, list[float]]:
-    """Seconds by ``variant case``, in the order of time.  The cases: ``1`` thread, ``2 threads``, ``2 processes``."""
+    """Seconds by ``variant case``, in the order of time.  The cases: ``main`` thread alone, ``1`` thread, ``2 threads``,
+    ``2 processes`` of one thread each."""
     seconds: dict[str, list[float]] = {}
     calls = 0
     for launch in range(LAUNCHES):
@@ -79,7 +81,7 @@ def measure(made: Mapping[str, Environment], size: int, log: Path) -> dict[str, 
             # Who goes first changes from launch to launch.
             order = list(pairs) if launch % 2 else list(reversed(pairs))
             for _ in range(ROUNDS):
-                for case, threads, processes in (("1", 1, 1), ("2 threads", 2, 1), ("2 processes", 1, 2)):
+                for case, threads, processes in CASES:
                     for name in order:
                         took = _ask(pairs[name][:processes], log, threads=threads, size=size, calls=calls)
                         seconds.setdefault(f"{name} {case}", []).append(took)
@@ -130,24 +132,17 @@ def _ask(workers: Sequence[subprocess.Popen[str]], log: Path, *, threads: int = 
 
 def _show(seconds: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
     table = Table(title=f"ratios, median and quartiles of {LAUNCHES * ROUNDS} runs", title_justify="left")
-    table.add_column("elements")
-    for heading in (
-        "2 threads / 1, stock",
-        "2 threads / 1, patched",
-        "2 processes / 1, stock",
-        "2 processes / 1, patched",
-        "patched / stock, 1 thread",
-        "patched / stock, 2 threads",
+    table.add_column("")
+    for size in seconds:
+        table.add_column(f"{size} elements")
+    for heading, above, below in (
+        ("stock, 2 threads / 1", "stock 2 threads", "stock 1"),
+        ("patched, 2 threads / 1", "patched 2 threads", "patched 1"),
+        ("stock, 2 processes / 1", "stock 2 processes", "stock 1"),
+        ("patched, 2 processes / 1", "patched 2 processes", "patched 1"),
+        ("patched / stock, main thread alone", "patched main", "stock main"),
+        ("patched / stock, 1 thread", "patched 1", "stock 1"),
+        ("patched / stock, 2 threads", "patched 2 threads", "stock 2 threads"),
     ):
-        table.add_column(heading)
-    for size, runs in seconds.items():
-        table.add_row(
-            size,
-            *(
-                str(ratio(runs[f"{variant} {case}"], runs[f"{variant} 1"]))
-                for case in ("2 threads", "2 processes")
-                for variant in (STOCK.name, PATCHED.name)
-            ),
-            *(str(ratio(runs[f"{PATCHED.name} {case}"], runs[f"{STOCK.name} {case}"])) for case in ("1", "2 threads")),
-        )
+        table.add_row(heading, *(str(ratio(runs[above], runs[below])) for runs in seconds.values()))
     console.out.print(table)
