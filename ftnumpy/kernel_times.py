@@ -70,8 +70,10 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
 
 
 def measure(made: Mapping[str, Environment], size: int, log: Path) -> dict[str, list[float]]:
-    """Seconds by ``variant case``, in the order of time.  The cases: ``main`` thread alone, ``1`` thread, ``2 threads``,
-    ``2 processes`` of one thread each."""
+    """Seconds by ``variant case``, in the order of time.
+
+    The cases: the ``main`` thread alone, ``1`` other thread, ``2 threads``, ``2 processes`` of one thread each.
+    """
     seconds: dict[str, list[float]] = {}
     calls = 0
     for launch in range(LAUNCHES):
