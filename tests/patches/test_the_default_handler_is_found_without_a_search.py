@@ -6,7 +6,7 @@ import pytest
 import running
 from building import Builder
 
-pytestmark = pytest.mark.patch("patches", "short-way")
+pytestmark = pytest.mark.patch("patches", "short-way-to-the-default-memory")
 
 
 def test_its_capsule_is_not_asked(build: Builder) -> None:
