@@ -15,7 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ftnumpy import console
+from ftnumpy import console, locks
 from ftnumpy.errors import BuildError
 from ftnumpy.settings import Settings
 
@@ -36,16 +36,8 @@ def place(settings: Settings, kind: str, inputs: Mapping[str, str]) -> Path:
 def lock(settings: Settings, name: str) -> Iterator[None]:
     """Hold the lock ``name`` of this cache; says so when another run has it.  The system frees a killed run's lock."""
     settings.locks.mkdir(parents=True, exist_ok=True)
-    file_lock = FileLock(settings.locks / name)
-    try:
-        file_lock.acquire(timeout=0)
-    except Timeout:
-        console.say(f"  waiting for another run that makes {name}")
-        file_lock.acquire()
-    try:
+    with locks.held(settings.locks / name, f"waiting for another run that makes {name}"):
         yield
-    finally:
-        file_lock.release()
 
 
 def build_once(

@@ -9,9 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from filelock import FileLock, Timeout
-
-from ftnumpy import apt_mirrors, console, pip_index
+from ftnumpy import apt_mirrors, console, locks, pip_index
 from ftnumpy.download import NotThere, Place, Route, download, read_place
 from ftnumpy.errors import ArchiveNotFound, HashMismatch, SourceError
 from ftnumpy.settings import Settings
@@ -64,7 +62,9 @@ def fetch(release: Release, channels: Sequence[str], settings: Settings) -> Sour
         if "cache" in channels and target.exists() and _sha256(target) == release.sha256:
             return Source(release, target, "cache")
         settings.archives.mkdir(parents=True, exist_ok=True)
-        with _locked(target):
+        with locks.held(
+            target.with_name(f"{target.name}.lock"), f"{target.name}: waiting for another run that fetches it"
+        ):
             return _fetch_locked(release, channels, settings, target)
 
 
@@ -192,20 +192,6 @@ NETWORK: dict[str, Callable[[Release, Note], Iterator[Place]]] = {
 def _sha256(file: Path) -> str:
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    lock = FileLock(f"{target}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        console.say(f"  {target.name}: waiting for another run that fetches it")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import BODY, Answer
 
-from ftnumpy import apt_mirrors, download, pip_index, sources
+from ftnumpy import apt_mirrors, download, locks, pip_index, sources
 from ftnumpy.download import NotThere, Route
 from ftnumpy.errors import ArchiveNotFound, HashMismatch, SourceError
 from ftnumpy.settings import ROOT, Settings
@@ -284,7 +284,7 @@ print(source.channel)
     argv = [sys.executable, "-c", program, json.dumps(dataclasses.asdict(release))]
     settings.archives.mkdir(parents=True)
     env = {**os.environ, "FTNUMPY_CACHE": str(settings.cache), "PYTHONPATH": str(ROOT)}
-    with sources._locked(settings.archives / release.archive):
+    with locks.held(settings.archives / f"{release.archive}.lock", "not here"):
         runs = [subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
         lines = [run.stdout.readline() for run in runs]
         assert all("waiting for another run" in line for line in lines)
