@@ -86,3 +86,9 @@ class TestsFailed(FtnumpyError):
     """The tests ran and some failed."""
 
     exit_code = 7
+
+
+class BudgetExceeded(FtnumpyError):
+    """A workload makes more locked shared writes than ``census.toml`` allows."""
+
+    exit_code = 8

@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import typing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from ftnumpy.errors import UsageError
 
 FORMAT = 1  # raised whenever a field changes its meaning
 
@@ -124,30 +120,3 @@ def save(census: Census, path: Path) -> None:
     part = path.with_name(f".{path.name}.part")
     part.write_text(json.dumps({"format": FORMAT} | dataclasses.asdict(census), indent=1) + "\n", encoding="utf-8")
     part.rename(path)
-
-
-def load(path: Path) -> Census:
-    """The census that `save` wrote to ``path``.  Raises `UsageError` when that isn't one, or one of another format."""
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        found = data.pop("format")
-        if found != FORMAT:
-            raise UsageError(f"{path} has format {found}, this ftnumpy reads format {FORMAT}; take the census again")
-        census: Census = _read(Census, data)
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise UsageError(f"{path} is not a census; give a JSON file that 'ftnumpy census' wrote") from None
-    return census
-
-
-def _read(kind: Any, data: Any) -> Any:
-    """``data``, made of dicts and lists, as ``kind``: a dataclass, a tuple of one kind, or a plain value."""
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type):
-        kinds = typing.get_type_hints(kind)
-        return kind(**{name: _read(kinds[name], value) for name, value in data.items()})
-    if typing.get_origin(kind) is tuple:
-        return tuple(_read(typing.get_args(kind)[0], value) for value in data)
-    if not isinstance(data, (int, float) if kind is float else kind):
-        raise TypeError
-    return data

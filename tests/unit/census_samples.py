@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
+from ftnumpy.census.report import Report
 from ftnumpy.census.tally import Census, Frame, Line, Owner, Site, Syscall, Word
+from ftnumpy.census.timing import (
+    Call,
+    Handover,
+    Inputs,
+    LineAt,
+    LineCost,
+    Native,
+    Point,
+    Prediction,
+    Spread,
+    Validation,
+)
 
 HANDLER = Owner(kind="PyCapsule", name="mem_handler", field="ob_ref_shared")
 SIN = Owner(kind="ufunc", name="np.sin", field="ob_ref_shared")
@@ -65,3 +78,66 @@ SIN_LINE = line((SIN, 4), sites=(site(INCREF, GET_HANDLER, locked=4),), address=
 LOCK_LINE = line((LOCK, 2), sites=(site(NO_DEBUG, locked=2),), true_sharing=False, plain=1, address=0x7F80)
 STOCK = census(HANDLER_LINE, SIN_LINE, LOCK_LINE)
 PATCHED = census(SIN_LINE, variant="patched")
+
+NATIVE = Native(
+    threads=2,
+    iterations=5000,
+    rounds=3,
+    wall_ns=Spread.of([9000, 9500, 9900]),
+    cpu_ns=Spread.of([8800]),
+    minor_faults=Spread.of([0.01]),
+    major_faults=Spread.of([0]),
+    voluntary_switches=Spread.of([0.3]),
+    forced_switches=Spread.of([0.002]),
+    tracer="strace",
+    traced_iterations=500,
+    calls=(
+        Call(name="futex", detail="FUTEX_WAIT_PRIVATE", count=0.4),
+        Call(name="madvise", detail="MADV_DONTNEED", count=0.01),
+    ),
+    missing=("where the calls come from: bpftrace needs root",),
+)
+PREDICTION = Prediction(
+    label="a model",
+    inputs=Inputs(
+        handover_ns=55.5,
+        hold_ns=10,
+        ns_per_instruction=0.2,
+        instructions=70123.5,
+        iterations=50,
+        traces=2,
+        accesses=6400,
+        lines=3,
+        passes=4,
+    ),
+    points=(
+        Point(cores=1, iterations_per_second=100_000, speedup=1, wait_ns=0, transfers=0),
+        Point(cores=32, iterations_per_second=900_000, speedup=9, wait_ns=25_000.7, transfers=40),
+    ),
+    lines=(
+        LineCost(
+            address=0x7F00,
+            name="PyCapsule mem_handler",
+            true_sharing=True,
+            at=(
+                LineAt(cores=1, wait_ns=0, transfers=0, busy=0),
+                LineAt(cores=32, wait_ns=20_000, transfers=16, busy=0.875),
+            ),
+            ceiling=900_000,
+        ),
+    ),
+    handover=Handover(
+        cpus=(0, 1),
+        handover=Spread.of([55.5]),
+        one_way=Spread.of([60]),
+        own_add=Spread.of([5]),
+        moved_add=Spread.of([60.5]),
+        contended_add=Spread.of([30]),
+    ),
+    validation=Validation(
+        predicted=1.5, measured=Spread.of([1.6]), workload=Spread.of([1.68]), control=Spread.of([1.05]), rounds=7
+    ),
+    missing=(),
+)
+REPORT = Report(census=STOCK, native=None, prediction=None)
+REPORT_WITH_ALL = Report(census=STOCK, native=NATIVE, prediction=PREDICTION)
