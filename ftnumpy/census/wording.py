@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from ftnumpy.census.tally import Frame, Line, Site
+from ftnumpy.census.tally import Census, Frame, Line, Site
+from ftnumpy.census.timing import LineCost
 
 
 def figure(value: float) -> str:
@@ -29,10 +30,25 @@ def told(site: Site) -> tuple[Frame, ...]:
     return site.frames[next(outside, 0) :]
 
 
-def caller(site: Site, depth: int = 2) -> str:
-    """Who writes: the innermost ``depth`` places that tell something, the writer first."""
-    return " ← ".join(place(frame) for frame in told(site)[:depth])
+def chain(frames: tuple[Frame, ...], depth: int = 2) -> str:
+    """The innermost ``depth`` of ``frames``, the innermost first."""
+    return " ← ".join(place(frame) for frame in frames[:depth])
 
 
-def sharing(line: Line) -> str:
+def caller(site: Site) -> str:
+    """Who writes, and who had it do so."""
+    return chain(told(site))
+
+
+def writer(line: Line) -> str:
+    """Who writes most to ``line``."""
+    return caller(line.sites[0]) if line.sites else ""
+
+
+def sharing(line: Line | LineCost) -> str:
     return "true" if line.true_sharing else "false"
+
+
+def per(census: Census) -> str:
+    """What the figures of ``census`` are counts of."""
+    return "per iteration and thread" if census.iterations > 1 else "per thread, of the whole run"

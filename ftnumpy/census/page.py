@@ -1,0 +1,64 @@
+"""Reports as HTML: each page is one file that needs nothing else, readable in light and dark, without scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from ftnumpy.census import grids, wording
+from ftnumpy.census.compare import Comparison
+from ftnumpy.census.report import Report
+
+_PAGES = Environment(
+    loader=PackageLoader("ftnumpy.census", "pages"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_PAGES.filters |= {
+    "figure": wording.figure,
+    "place": wording.place,
+    "sharing": wording.sharing,
+    "writer": wording.writer,
+}
+
+
+def report(found: Report) -> str:
+    """The page of one workload: its lines with their words and sites, system calls, the native run, the model."""
+    sections = [
+        *([grids.syscalls(found.census)] if found.census.syscalls else []),
+        *([grids.native(found.native)] if found.native else []),
+        *([grids.points(found.prediction), grids.costs(found.prediction)] if found.prediction else []),
+    ]
+    return _PAGES.get_template("report.html.jinja").render(
+        title=f"Census of {found.census.workload} on {found.census.variant}",
+        census=found.census,
+        unit=wording.per(found.census),
+        most=max((line.locked for line in found.census.lines), default=0),
+        sections=sections,
+    )
+
+
+def comparison(found: Sequence[Comparison]) -> str:
+    """The page of the same censuses of one or more workloads, side by side."""
+    return _PAGES.get_template("tables.html.jinja").render(
+        title=f"Census: {' and '.join(found[0].labels)}",
+        lead="What each object that threads write to in shared cache lines costs, before and after.",
+        sections=[grids.comparison(each) for each in found],
+        links={},
+    )
+
+
+def overview(found: Sequence[Report], links: Sequence[Path]) -> str:
+    """The page of several workloads, with links to the page of each."""
+    censuses = [each.census for each in found]
+    return _PAGES.get_template("tables.html.jinja").render(
+        title=f"Census of {len(found)} workloads on {censuses[0].variant}",
+        lead="Writes that make cache lines travel between cores, workload by workload.",
+        sections=[grids.overview(censuses)],
+        links={each.workload: link.name for each, link in zip(censuses, links, strict=True)},
+    )
