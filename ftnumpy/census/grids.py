@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ftnumpy.census.compare import Comparison
+from ftnumpy.census.report import Report
 from ftnumpy.census.shares import shares
 from ftnumpy.census.tally import Census
 from ftnumpy.census.timing import Native, Prediction, Spread, Validation
@@ -41,6 +42,15 @@ def lines(census: Census) -> Grid:
             for line in census.lines
         ),
         sums=(("sum", figure(census.locked), figure(census.plain), "", "", "", "", ""),),
+    )
+
+
+def besides(found: Report) -> tuple[Grid, ...]:
+    """What is known of a workload besides its lines: system calls, the native run, the model; what there is of it."""
+    return (
+        *([syscalls(found.census)] if found.census.syscalls else []),
+        *([native(found.native)] if found.native else []),
+        *([points(found.prediction), costs(found.prediction)] if found.prediction else []),
     )
 
 
@@ -100,6 +110,28 @@ def comparison(found: Comparison) -> Grid:
 def _made_of(census: Census) -> str:
     numpy = f", NumPy {census.numpy}" if census.numpy else ""
     return f"{census.variant}, {census.threads} threads, Python {census.python}{numpy}"
+
+
+def comparisons(found: Sequence[Comparison]) -> Grid:
+    """One row for each workload: locked and plain writes of all objects together."""
+    censuses = [each.censuses for each in found]
+    return Grid(
+        title=f"locked writes to shared lines (and plain ones), {per(censuses[0][0])}",
+        columns=("workload", *found[0].labels),
+        words=frozenset((0,)),
+        rows=tuple(
+            (each.workload, *(_both(census.locked, census.plain) for census in each.censuses)) for each in found
+        ),
+        sums=(
+            (
+                "sum",
+                *(
+                    _both(sum(census.locked for census in column), sum(census.plain for census in column))
+                    for column in zip(*censuses, strict=True)
+                ),
+            ),
+        ),
+    )
 
 
 def _both(locked: float, plain: float) -> str:

@@ -29,17 +29,12 @@ _PAGES.filters |= {
 
 def report(found: Report) -> str:
     """The page of one workload: its lines with their words and sites, system calls, the native run, the model."""
-    sections = [
-        *([grids.syscalls(found.census)] if found.census.syscalls else []),
-        *([grids.native(found.native)] if found.native else []),
-        *([grids.points(found.prediction), grids.costs(found.prediction)] if found.prediction else []),
-    ]
     return _PAGES.get_template("report.html.jinja").render(
         title=f"Census of {found.census.workload} on {found.census.variant}",
         census=found.census,
         unit=wording.per(found.census),
         most=max((line.locked for line in found.census.lines), default=0),
-        sections=sections,
+        sections=grids.besides(found),
     )
 
 
@@ -48,7 +43,10 @@ def comparison(found: Sequence[Comparison]) -> str:
     return _PAGES.get_template("tables.html.jinja").render(
         title=f"Census: {' and '.join(found[0].labels)}",
         lead="What each object that threads write to in shared cache lines costs, before and after.",
-        sections=[grids.comparison(each) for each in found],
+        sections=[
+            *([grids.comparisons(found)] if len(found) > 1 else []),
+            *(grids.comparison(each) for each in found),
+        ],
         links={},
     )
 
