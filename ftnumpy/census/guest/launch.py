@@ -1,0 +1,162 @@
+"""Run, inside the census, what it is to count.  Usage: launch.py JOB, a JSON file that `ftnumpy.census.runner` wrote.
+
+Runs in the interpreter that is counted, so it uses nothing but the standard library of Python 3.11 or later.  The marks
+are those of plugin/census.c.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import threading
+import types
+
+import naming
+
+MARK = 0x0066746E756D7000
+BEGIN, END, DUMP, FINISH = 1, 2, 3, 4
+
+# `_iterations` and nothing else is shared with the loop.  A statement may use `i`.
+LOOP = """
+def _loop(_iterations):
+    for i in range(_iterations):
+{statement}
+"""
+
+
+class Worker(threading.Thread):
+    """A thread with its own state and its own code for every workload: what the harness allocates side by side for two
+    threads would look like sharing."""
+
+    def __init__(self, workloads, before, outcome):
+        super().__init__()
+        self.workloads = workloads
+        self.before = before  # the lock that lets this thread take its turn
+        self.outcome = outcome  # the lock that says that its turn is over
+        self.error = None
+        self.namespaces = []
+        self.action = None
+
+    def run(self):
+        seek = open("/dev/zero", "rb", 0).seek
+        loops = []
+        while True:
+            self.before.acquire()
+            try:
+                match self.action:
+                    case "set up", index:
+                        workload = self.workloads[index]
+                        namespace = {"__name__": f"census_{index}"}
+                        exec(compile(workload["setup"], f"<setup of {workload['name']}>", "exec"), namespace)
+                        body = "\n".join(f"        {line}" for line in workload["statement"].splitlines())
+                        code = compile(LOOP.format(statement=body), f"<{workload['name']}>", "exec")
+                        exec(code, namespace)
+                        self.namespaces.append(namespace)
+                        loops.append(namespace.pop("_loop"))
+                    case "warm up", index:
+                        loops[index](self.workloads[index]["warm_up"])
+                    case "count", index:
+                        loop, iterations = loops[index], self.workloads[index]["iterations"]
+                        seek(MARK | BEGIN)
+                        loop(iterations)
+                        seek(MARK | END)
+                    case ("end",):
+                        return
+            except BaseException as error:
+                self.error = error
+            finally:
+                self.outcome.release()
+
+
+def count_workloads(job):
+    """Each workload in turn: every thread warms up, then every thread is counted, one after the other.
+
+    That the windows don't overlap makes the counts the same in every run: nobody waits for a lock, and what is handed
+    from thread to thread goes the same way each time.
+    """
+    workers = []
+    for _ in range(job["threads"]):
+        before, outcome = threading.Lock(), threading.Lock()
+        before.acquire()
+        outcome.acquire()
+        workers.append(Worker(json.loads(json.dumps(job["workloads"])), before, outcome))
+        workers[-1].start()
+
+    def everyone(action):
+        for worker in workers:
+            worker.action = action
+            worker.before.release()
+            worker.outcome.acquire()
+            if worker.error is not None:
+                raise worker.error
+
+    try:
+        for index, _ in enumerate(job["workloads"]):
+            everyone(("set up", index))
+        for index, workload in enumerate(job["workloads"]):
+            everyone(("warm up", index))
+            everyone(("count", index))
+            dump(job, index)
+            print("counted", workload["name"], flush=True)
+        dumps = [f"{job['out']}.{index}" for index, _ in enumerate(job["workloads"])]
+        finish()
+        naming.write(job["out"], dumps, {worker.name: worker.namespaces for worker in workers})
+    finally:
+        for worker in workers:
+            worker.action = ("end",)
+            worker.error = None
+            worker.before.release()
+
+
+def mark(operation, argument=0):
+    with open("/dev/zero", "rb", 0) as file:
+        os.lseek(file.fileno(), MARK | operation, argument)
+
+
+def finish():
+    """Nothing is counted any more; the rest runs at QEMU's own speed."""
+    mark(FINISH)
+
+
+def dump(job, number):
+    """Have the plugin write what it counted, and keep the memory that it is about."""
+    mark(DUMP, number)
+    naming.keep_memory(f"{job['out']}.{number}")
+
+
+def run_program(job):
+    """A program as if it had been started by itself, and at its very end the names of what it used."""
+    path, *arguments = job["program"]
+    sys.argv = [path, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(path))
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec")
+    main = types.ModuleType("__main__")
+    main.__file__ = path
+    main.__builtins__ = __builtins__
+    sys.modules["__main__"] = main
+
+    # Runs after what the program registers and after its threads have ended.
+    @atexit.register
+    def at_the_end():
+        dump(job, 0)
+        finish()
+        naming.write(job["out"], [f"{job['out']}.0"], {})
+
+    exec(code, main.__dict__)
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        job = json.load(file)
+    if job["program"]:
+        run_program(job)
+    else:
+        sys.path[:0] = [os.getcwd()]
+        count_workloads(job)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,126 @@
+"""Take a census: run an interpreter under QEMU with the plugin, and make of what it leaves a `tally.Census`."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ftnumpy import compiler, process
+from ftnumpy.census import count, dump, names, plugin, qemu
+from ftnumpy.census.count import Subject
+from ftnumpy.census.tally import Census
+from ftnumpy.census.workloads import Workload
+from ftnumpy.errors import BuildError, UsageError
+from ftnumpy.settings import Settings
+
+GUEST = Path(__file__).parent / "guest" / "launch.py"
+CPU = "Nehalem"  # qemu64 lacks what NumPy is compiled for
+WARM_UP = 30  # iterations before the counted ones
+TIMEOUT = 1800.0  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """A census and the plugin's dump that it was made of, for those who want the order of the accesses."""
+
+    census: Census
+    dump: Path
+
+
+def take(
+    workloads: Sequence[Workload],
+    program: Sequence[str],
+    *,
+    python: Path,
+    variant: str,
+    threads: int,
+    iterations: int | None,
+    trace: int,
+    settings: Settings,
+    folder: Path,
+    log: Path,
+) -> list[Taken]:
+    """Count ``workloads``, or else ``program`` (a Python file and its arguments), with the interpreter ``python``.
+
+    ``variant`` is the censuses' label.  Each workload is run by ``threads`` threads; a program makes its own, and is
+    counted as a whole, from its second thread on, or in its windows if it has any.  ``iterations`` (per thread)
+    overrides the workloads' own, and divides a program's figures.  ``trace`` keeps that many accesses of each thread
+    in order (`dump.Dump.steps`).  Dumps and names stay in ``folder``, which is made; what the program prints goes to
+    ``log``.  Returns a census for each workload, in order.
+
+    Raises `PrerequisiteError` without QEMU, binutils or a compiler, `CommandFailed` when the program fails,
+    `BuildError` when it ends without a dump, `UsageError` for numbers that can't be meant.
+    """
+    if not 1 <= threads <= 64:
+        raise UsageError(f"{threads} threads can't be meant; give 1 to 64")
+    if iterations is not None and iterations < 1:
+        raise UsageError(f"{iterations} iterations can't be meant; give at least 1")
+    started = time.monotonic()
+    machine = qemu.find(settings)
+    library = plugin.plugin(settings, machine.api, log)
+    folder.mkdir(parents=True, exist_ok=True)
+    out = folder / "dump"
+    for old in folder.glob("dump.*"):
+        old.unlink()
+    job = {
+        "out": str(out),
+        "threads": threads,
+        "program": list(program),
+        "workloads": [
+            {
+                "name": workload.name,
+                "setup": workload.setup,
+                "statement": workload.statement,
+                "iterations": iterations or workload.iterations,
+                "warm_up": WARM_UP,
+            }
+            for workload in workloads
+        ],
+    }
+    (folder / "job.json").write_text(json.dumps(job, indent=1) + "\n", encoding="utf-8")
+    options = [f"out={out}", f"trace={trace}", *(["whole=on"] if program else [])]
+    process.run(
+        [
+            *(machine.program, "-cpu", CPU, "-plugin", ",".join([str(library), *options])),
+            *(python, GUEST, folder / "job.json"),
+        ],
+        what=f"census of {program[0] if program else f'{len(workloads)} workloads'}",
+        log=log,
+        env=_environment(settings),
+        timeout=TIMEOUT,
+    )
+    found = names.read_names(out.with_suffix(".names"))
+    labels = [(workload.name, iterations or workload.iterations) for workload in workloads]
+    if program:
+        labels = [(Path(program[0]).name, iterations or 1)]
+    dumps = [out.with_suffix(f".{number}") for number in range(len(labels))]
+    missing = [path for path in dumps if not path.exists()]
+    if missing:
+        raise BuildError(f"the program ended without the census's {missing[0]}; log: {log}")
+    taken = []
+    read = [dump.read(path) for path in dumps]
+    for path, data, (label, times) in zip(dumps, read, labels, strict=True):
+        subject = Subject(
+            workload=label,
+            variant=variant,
+            iterations=times,
+            qemu=machine.version,
+            seconds=time.monotonic() - started,
+        )
+        memory = names.read_memory(path.with_suffix(f"{path.suffix}.memory"))
+        taken.append(Taken(census=count.census(data, found, memory, subject), dump=path))
+    return taken
+
+
+def _environment(settings: Settings) -> dict[str, str]:
+    """Ours, without what changes how Python or NumPy behave; the same hashes and one OpenBLAS thread in every run."""
+    clean = {name: value for name, value in compiler.clean_environment().items() if not name.startswith("PYTHON")}
+    return clean | {
+        "FTNUMPY_CENSUS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+        "PYTHONPATH": str(settings.root),
+    }
