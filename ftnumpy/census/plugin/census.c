@@ -14,8 +14,8 @@
  *          trace=N      also keep, for each thread, its first N accesses in order (default 0); the dump has those that
  *                       concern shared written lines
  *
- * Code is translated without callbacks until the guest makes its first thread, when QEMU itself flushes all
- * translations (see `instrumenting`): what comes before can't be contended and runs at QEMU's own speed.
+ * Code is translated without callbacks until the guest makes its first thread: what comes before can't be contended and
+ * runs at QEMU's own speed.
  *
  * Not counted: what the kernel reads and writes, and anything between a dump's beginning and end.
  */
@@ -155,8 +155,7 @@ static size_t trace_limit;
 static qemu_plugin_id_t plugin;
 static pid_t owner; /* a child made by fork writes no dump */
 
-/* Set by the thread that makes the first other one, before there is one; QEMU flushes its translations at that moment
- * (linux-user's do_fork, for CF_PARALLEL), and from then on they are made with callbacks. */
+/* Whether code is translated with callbacks.  Set by the thread that makes the first other one, before there is one. */
 static bool instrumenting;
 
 /* Release when set; relaxed when read by callbacks, whose order against it `stop_counting` sees to. */
@@ -568,9 +567,6 @@ static Instruction *intern(uint64_t pc, const uint8_t *bytes, size_t length) {
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
     (void)id;
-    if (!instrumenting) {
-        return;
-    }
     size_t count = qemu_plugin_tb_n_insns(block);
     qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)count);
     pthread_mutex_lock(&code_mutex);
@@ -758,6 +754,25 @@ static void dump(uint64_t number) {
 
 /* --- system calls --- */
 
+static void on_syscall(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                       uint64_t, uint64_t);
+
+/* With all threads stopped: QEMU has dropped all callbacks and all translations. */
+static void on_reset(qemu_plugin_id_t id) {
+    if (instrumenting) {
+        qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    }
+    qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+}
+
+/* Takes effect when the calling thread, back from its system call, begins its next block. */
+static void set_instrumenting(bool wanted) {
+    if (instrumenting != wanted) {
+        instrumenting = wanted;
+        qemu_plugin_reset(plugin, on_reset);
+    }
+}
+
 static void count_syscall(Thread *thread, int64_t number, uint64_t detail) {
     uint32_t context = find_context(thread, SYSCALL_DEPTH);
     for (size_t k = 0; k < thread->calls_used; k++) {
@@ -771,9 +786,6 @@ static void count_syscall(Thread *thread, int64_t number, uint64_t detail) {
     thread->calls[thread->calls_used++] =
         (SystemCall){.number = number, .detail = detail, .count = 1, .context = context};
 }
-
-/* Called with all threads stopped, without callbacks and without translations. */
-static void on_reset(qemu_plugin_id_t id) { (void)id; }
 
 /* The program has windows of its own: what was counted outside them doesn't count. */
 static void end_whole(void) {
@@ -806,8 +818,7 @@ static void on_mark(Thread *thread, uint64_t operation, uint64_t argument) {
         dump(argument);
         break;
     case MARK_FINISH:
-        instrumenting = false;
-        qemu_plugin_reset(plugin, on_reset);
+        set_instrumenting(false);
         break;
     default:
         give_up("the guest made an unknown mark, %" PRIu64, operation);
@@ -823,7 +834,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
         return;
     }
     if (number == SYS_CLONE3 || (number == SYS_CLONE && (a1 & CLONE_THREAD_FLAG))) {
-        instrumenting = true;
+        set_instrumenting(true);
     }
     if (thread->active && instrumenting && enter(thread)) {
         uint64_t detail = number == SYS_FUTEX ? (a2 & 0x7f) : number == SYS_MADVISE ? a3 : 0;
@@ -888,7 +899,6 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     plugin = id;
     owner = getpid();
     membarrier_works = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
-    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
     return 0;
 }
