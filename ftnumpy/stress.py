@@ -20,6 +20,7 @@ KINDS = (
     "allocator",
     "forks",
     "large_arrays",
+    "module_attributes",
 )
 
 PATIENCE = 120.0  # seconds; a kind that hangs ends itself before that, and says where

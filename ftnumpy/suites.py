@@ -31,21 +31,30 @@ NUMPY_MODULES = (
     "test_umath",
 )
 
-# CPython's, likewise: tracemalloc, the C API, allocators, life and death of threads, processes and interpreters.  Not
-# test_embed, which needs a build tree: tests/patches has programs of its own around the interpreter's life.
+# CPython's, likewise: tracemalloc, the C API, allocators, life and death of threads, processes and interpreters;
+# modules and bytecode.  Not test_embed, which needs a build tree: tests/patches has programs of its own around the
+# interpreter's life.
 CPYTHON_MODULES = (
     "test_array",
     "test_atexit",
     "test_bytes",
     "test_capi",
     "test_cmd_line",
+    "test_code",
+    "test_dict",
+    "test_dis",
     "test_faulthandler",
     "test_fork1",
     "test_free_threading",
     "test_gc",
+    "test_import",
     "test__interpreters",
     "test_mmap",
+    "test_module",
+    "test_monitoring",
+    "test_opcache",
     "test_sys",
+    "test_sys_settrace",
     "test_thread",
     "test_threadedtempfile",
     "test_threading",

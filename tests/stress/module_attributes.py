@@ -1,0 +1,127 @@
+"""Threads load a module's attributes while one rebinds, deletes and re-adds them and changes the module's class.
+
+Every value says under which name it was stored, and when.  What a thread sees must have been stored under that very
+name, and never be older than what it saw there before.  The threads share the bytecode that loads; it is replaced again
+and again, because an instruction that has met many changes stays with the general way.
+"""
+
+from __future__ import annotations
+
+import random
+import types
+from collections.abc import Callable
+
+import arena
+
+LOADERS = 8
+BATCH = 200  # calls of `load` between two looks at the clock
+CHANGES = 20  # before the bytecode is replaced
+NAMES = ("first", "second", "third")
+LOAD = "def load(m): return m.first, m.second, m.third, m.fixed()"
+
+Value = tuple[str, int]
+
+
+class Lazy(types.ModuleType):
+    """As lazy loaders make them: its attributes come from here."""
+
+    @property
+    def second(self) -> Value:
+        return ("lazy", 0)
+
+
+class Shared:
+    """What all threads use: the module, and the function ``load`` that returns the attributes in NAMES' order."""
+
+    def __init__(self) -> None:
+        self.module = types.ModuleType("module")
+        self.module.__dict__["__getattr__"] = lambda name: ("dynamic", 0)
+        self.module.__dict__["fixed"] = lambda: ("fixed", 0)
+        for name in NAMES:
+            setattr(self.module, name, (name, 0))
+        self.replace_load()
+
+    def replace_load(self) -> None:
+        made: dict[str, Callable[[types.ModuleType], tuple[Value, ...]]] = {}
+        exec(LOAD, made)
+        self.load = made["load"]
+
+
+def check(name: str, value: Value, seen: dict[str, int]) -> None:
+    """``seen``: when the newest value was stored that this thread has seen, by name."""
+    stored, when = value
+    if stored in ("lazy", "dynamic"):
+        return
+    assert stored == name, f"{name} has the value of {stored}"
+    assert when >= seen[name], f"{name} has {when} after {seen[name]}"
+    seen[name] = when
+
+
+def change(module: types.ModuleType, chance: random.Random, when: int) -> None:
+    """One change of each kind, in random order; values carry ``when``, which grows."""
+    names = module.__dict__
+
+    def rebind() -> None:
+        for name in NAMES:
+            setattr(module, name, (name, when))
+
+    def delete() -> None:
+        for name in chance.sample(NAMES, 2):
+            delattr(module, name)
+            setattr(module, name, (name, when))
+
+    def reuse() -> None:
+        # The last entry of the keys goes from one name to another and back.
+        name = names.popitem()[0]
+        names["other"] = ("other", when)
+        names.popitem()
+        names[name] = (name, when)
+
+    def grow() -> None:
+        for number in range(20):
+            names[f"more {number}"] = ("more", when)
+        for number in range(20):
+            del names[f"more {number}"]
+
+    def cross() -> None:
+        module.__class__ = Lazy
+        module.__class__ = types.ModuleType
+
+    delete()  # puts names last, and so `reuse` never takes `fixed`
+    for step in chance.sample((rebind, delete, reuse, grow, cross), 5):
+        step()
+
+
+def stress(run: arena.Arena) -> int:
+    shared = Shared()
+    over = [False] * LOADERS
+
+    def work(number: int, chance: random.Random) -> int:
+        if number == LOADERS:
+            when = 0
+            while not all(over):
+                when += 1
+                change(shared.module, chance, when)
+                if when % CHANGES == 0:
+                    shared.replace_load()
+            return 0
+        loads = 0
+        seen = dict.fromkeys(NAMES, -1)
+        try:
+            while not run.over():
+                load = shared.load
+                for _ in range(BATCH):
+                    *values, fixed = load(shared.module)
+                    for name, value in zip(NAMES, values, strict=True):
+                        check(name, value, seen)
+                    assert fixed == ("fixed", 0), fixed
+                loads += BATCH * (len(NAMES) + 1)
+        finally:
+            over[number] = True
+        return loads
+
+    return run.fight(work, LOADERS + 1)
+
+
+if __name__ == "__main__":
+    arena.main(stress)
