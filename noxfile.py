@@ -53,6 +53,12 @@ def kernel(session: nox.Session) -> None:
 
 
 @nox.session
+def census(session: nox.Session) -> None:
+    """Count the writes that make cores wait for each other (a workload, a program, or the whole list)."""
+    ftnumpy(session)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, C format and the patch queues' form."""
     ftnumpy(session)

@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
 from ftnumpy import console, doctor, environment, lint, patches_command
+from ftnumpy.census.wishes import Wishes
 from ftnumpy.console import Summary
 from ftnumpy.errors import FtnumpyError, UsageError
 from ftnumpy.options import Options
@@ -79,19 +81,35 @@ def _run(wishes: argparse.Namespace, stack: Stack, settings: Settings) -> None:
                 logs=_logs(settings, command),
             )
             with _summary(command) as summary:
-                closing = _session(command)(stack, settings, options, summary)
+                closing = _session(command, wishes)(stack, settings, options, summary)
             if closing:
                 console.say(closing)
 
 
-def _session(command: str) -> Session:
+def _session(command: str, wishes: argparse.Namespace) -> Session:
     """The function behind ``command``.  The suites are imported only when they are to run."""
     if command == "build-ft":
         return build_ft
-    modules = {"test": "ftnumpy.suites", "stress": "ftnumpy.stress", "kernel": "ftnumpy.kernel_times"}
+    modules = {
+        "test": "ftnumpy.suites",
+        "stress": "ftnumpy.stress",
+        "kernel": "ftnumpy.kernel_times",
+        "census": "ftnumpy.census.command",
+    }
     module = importlib.import_module(modules[command])
-    session: Session = module.run
+    session: Session = partial(module.run, _census_wishes(wishes)) if command == "census" else module.run
     return session
+
+
+def _census_wishes(wishes: argparse.Namespace) -> Wishes:
+    return Wishes(
+        words=tuple(wishes.words),
+        python=wishes.python,
+        threads=wishes.threads,
+        iterations=wishes.iterations,
+        native=wishes.native,
+        out=wishes.out,
+    )
 
 
 def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
@@ -145,11 +163,33 @@ def _parser() -> _Parser:
     commands.add_parser("test", parents=[shared], help="run the test suites on the built stack")
     commands.add_parser("stress", parents=[shared], help="run many threads hard on the built stack")
     commands.add_parser("kernel", parents=[shared], help="time the article's kernel on stock and patched")
+    _add_census(commands.add_parser("census", parents=[shared], help="count the writes that threads' cores wait for"))
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")
     patches = commands.add_parser("patches", help="work on the patch queues")
     patches.add_argument("action", choices=patches_command.ACTIONS)
     return parser
+
+
+def _add_census(census: argparse.ArgumentParser) -> None:
+    census.usage = (
+        "ftnumpy census [options] [WORKLOAD… | MODULE:FUNCTION | PROGRAM [ARGUMENT…]]\n"
+        "       ftnumpy census [options] compare SIDE SIDE… [WORKLOAD… | MODULE:FUNCTION | PROGRAM [ARGUMENT…]]\n"
+        "A SIDE is a variant, a JSON file of a census, or a folder of such files."
+    )
+    census.add_argument("--python", type=Path, metavar="PATH", help="count this interpreter instead of a variant's")
+    census.add_argument("--threads", type=_count, default=2, help="threads of a workload (default 2)")
+    census.add_argument("--iterations", type=_count, help="of each thread, instead of what fits the workload")
+    census.add_argument("--no-native", dest="native", action="store_false", help="neither a native run nor the model")
+    census.add_argument("--out", type=Path, metavar="FOLDER", help="for the reports (default .build/census/<variant>)")
+    census.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if not 0 < count <= 1_000_000:
+        raise argparse.ArgumentTypeError(f"{text} can't be meant; give a whole number from 1 to 1,000,000")
+    return count
 
 
 def _minutes(text: str) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ftnumpy.census.shares import Share, shares
 from ftnumpy.census.tally import Census
-from ftnumpy.census.wording import caller, figure
+from ftnumpy.census.wording import chain, figure
 from ftnumpy.errors import UsageError
 
 # A count is exact, but something that happens once in a window of a hundred iterations is nobody's hot path.
@@ -74,5 +74,5 @@ def check(census: Census, allowed: Mapping[str, float]) -> Verdict:
 def _exceeded(workload: str, share: Share, limit: float) -> str:
     """With the place that makes most of the locked writes to the object's lines."""
     busiest = max((site for line in share.lines for site in line.sites), key=lambda site: site.locked, default=None)
-    where = f", most at {caller(busiest)}" if busiest else ""
+    where = f", most at {chain(busiest.frames)}" if busiest else ""
     return f"{workload}: {share.name} makes {figure(share.locked)} locked shared writes, {figure(limit)} allowed{where}"

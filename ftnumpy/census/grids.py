@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from ftnumpy.census.compare import Comparison
 from ftnumpy.census.report import Report
@@ -50,7 +50,7 @@ def besides(found: Report) -> tuple[Grid, ...]:
     return (
         *([syscalls(found.census)] if found.census.syscalls else []),
         *([native(found.native)] if found.native else []),
-        *([points(found.prediction), costs(found.prediction)] if found.prediction else []),
+        *([points(found.prediction), costs(found.prediction), inputs(found.prediction)] if found.prediction else []),
     )
 
 
@@ -175,17 +175,7 @@ def native(found: Native) -> Grid:
 
 
 def points(found: Prediction) -> Grid:
-    """The model's speed at each number of cores, with all that it is made of."""
-    made = found.inputs
-    notes = [
-        f"{found.label}, made of: {figure(made.handover_ns)} ns to hand a line over (measured between processors "
-        f"{' and '.join(map(str, found.handover.cpus))}), {figure(made.hold_ns)} ns that a core keeps it at least, "
-        f"{figure(made.ns_per_instruction)} ns an instruction, {figure(round(made.instructions))} instructions an "
-        f"iteration, {made.traces} traces of {made.iterations} iterations, {made.accesses:,} accesses to "
-        f"{made.lines} lines",
-        *([validation(found.validation)] if found.validation else []),
-        *(f"missing: {what}" for what in found.missing),
-    ]
+    """The model's speed at each number of cores, and how it compares with the clock."""
     return Grid(
         title=f"{found.label}: what more cores would do, one thread each",
         columns=("cores", "iterations per second", "speed-up", "waiting, ns an iteration", "moves of lines"),
@@ -200,7 +190,21 @@ def points(found: Prediction) -> Grid:
             )
             for point in found.points
         ),
-        notes=tuple(notes),
+        notes=(
+            *([validation(found.validation)] if found.validation else []),
+            *(f"missing: {what}" for what in found.missing),
+        ),
+    )
+
+
+def inputs(found: Prediction) -> Grid:
+    """All that the model is made of."""
+    return Grid(
+        title=f"{found.label}: what it is made of",
+        columns=("input", "value"),
+        words=frozenset((0,)),
+        rows=tuple((name.replace("_", " "), figure(value)) for name, value in asdict(found.inputs).items()),
+        notes=(f"measured between processors {' and '.join(map(str, found.handover.cpus))}",),
     )
 
 

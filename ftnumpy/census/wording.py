@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import PurePath
 
-from ftnumpy.census.tally import Census, Frame, Line, Site
+from ftnumpy.census.count import HELPERS
+from ftnumpy.census.tally import Census, Frame, Line
 from ftnumpy.census.timing import LineCost
 
 
@@ -18,31 +21,27 @@ def figure(value: float) -> str:
 
 def place(frame: Frame) -> str:
     """``function file:line``, or ``function object-file`` where no debug information exists."""
-    file = PurePath(frame.file).name
+    # An extension's file name has the interpreter's and the machine's in it.
+    file = re.sub(r"\.cpython-[^.]*", "", PurePath(frame.file).name)
     where = f"{file}:{frame.line}" if frame.line else file
     return f"{frame.function} {where}".strip()
 
 
-def told(site: Site) -> tuple[Frame, ...]:
-    """The site's frames from the first one that tells something: functions that headers inline say only how an object
-    is written, not who does it."""
-    outside = (at for at, frame in enumerate(site.frames) if not frame.file.endswith(".h"))
-    return site.frames[next(outside, 0) :]
+def chain(frames: Sequence[Frame], depth: int = 2) -> str:
+    """The innermost ``depth`` of ``frames`` that tell something, the innermost first: what headers inline, and what
+    counts references or takes locks, says only how an object is written, not who does it."""
+    telling = [frame for frame in frames if not HELPERS.fullmatch(frame.function) and not _header(frame.file)]
+    return " ← ".join(place(frame) for frame in (telling or frames)[:depth])
 
 
-def chain(frames: tuple[Frame, ...], depth: int = 2) -> str:
-    """The innermost ``depth`` of ``frames``, the innermost first."""
-    return " ← ".join(place(frame) for frame in frames[:depth])
-
-
-def caller(site: Site) -> str:
-    """Who writes, and who had it do so."""
-    return chain(told(site))
+def _header(file: str) -> bool:
+    """``generated_cases.c.h`` and its kin are no headers but code that is included."""
+    return file.endswith(".h") and not file.endswith(".c.h")
 
 
 def writer(line: Line) -> str:
     """Who writes most to ``line``."""
-    return caller(line.sites[0]) if line.sites else ""
+    return chain(line.sites[0].frames) if line.sites else ""
 
 
 def sharing(line: Line | LineCost) -> str:

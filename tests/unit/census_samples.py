@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from ftnumpy.census.report import Report
 from ftnumpy.census.tally import Census, Frame, Line, Owner, Site, Syscall, Word
 from ftnumpy.census.timing import (
@@ -99,17 +101,7 @@ NATIVE = Native(
 )
 PREDICTION = Prediction(
     label="a model",
-    inputs=Inputs(
-        handover_ns=55.5,
-        hold_ns=10,
-        ns_per_instruction=0.2,
-        instructions=70123.5,
-        iterations=50,
-        traces=2,
-        accesses=6400,
-        lines=3,
-        passes=4,
-    ),
+    inputs=Inputs(**{field.name: 55.5 if field.name == "handover_ns" else 7 for field in fields(Inputs)}),
     points=(
         Point(cores=1, iterations_per_second=100_000, speedup=1, wait_ns=0, transfers=0),
         Point(cores=32, iterations_per_second=900_000, speedup=9, wait_ns=25_000.7, transfers=40),
@@ -127,12 +119,10 @@ PREDICTION = Prediction(
         ),
     ),
     handover=Handover(
-        cpus=(0, 1),
-        handover=Spread.of([55.5]),
-        one_way=Spread.of([60]),
-        own_add=Spread.of([5]),
-        moved_add=Spread.of([60.5]),
-        contended_add=Spread.of([30]),
+        **{
+            field.name: {"tuple[int, ...]": (0, 1), "Spread": Spread.of([5.5])}.get(field.type, 7)
+            for field in fields(Handover)
+        }
     ),
     validation=Validation(
         predicted=1.5, measured=Spread.of([1.6]), workload=Spread.of([1.68]), control=Spread.of([1.05]), rounds=7

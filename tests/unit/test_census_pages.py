@@ -20,13 +20,12 @@ from census_samples import (
     STOCK,
     census,
     line,
-    site,
 )
 
 from ftnumpy.census import grids, page, table, wording
 from ftnumpy.census.compare import compare
 from ftnumpy.census.report import Report
-from ftnumpy.census.tally import Owner
+from ftnumpy.census.tally import Frame, Owner
 
 VOID = ("meta", "br", "link", "img", "hr", "input")
 
@@ -87,7 +86,7 @@ def test_the_native_run_and_the_model_are_shown_where_there_are_any() -> None:
     text = read(page.report(REPORT_WITH_ALL)).text
     for told in ("9,500 (9,250 to 9,700)", "FUTEX_WAIT_PRIVATE (under strace)", "bpftrace needs root", "900,000"):
         assert told in text
-    assert "55.50 ns to hand a line over (measured between processors 0 and 1)" in text
+    assert "handover ns 55.50" in re.sub(r"\s+", " ", text) and "between processors 0 and 1" in text
     assert "1.50 times as long as at 1 in the model and 1.60 times by the clock (-6%; 7 rounds" in text
 
 
@@ -135,6 +134,7 @@ def test_every_row_has_a_cell_for_every_column() -> None:
         *([grids.native(REPORT_WITH_ALL.native)] if REPORT_WITH_ALL.native else []),
         grids.points(PREDICTION),
         grids.costs(PREDICTION),
+        grids.inputs(PREDICTION),
     ):
         assert grid.rows and {len(row) for row in (*grid.rows, *grid.sums)} == {len(grid.columns)}
 
@@ -155,11 +155,16 @@ def test_figures_are_whole_where_they_are(value: float, said: str) -> None:
     assert wording.figure(value) == said
 
 
-def test_a_site_is_told_by_the_first_place_that_is_not_a_header() -> None:
-    assert wording.caller(HANDLER_LINE.sites[0]).startswith("PyDataMem_GetHandler")
-    assert wording.caller(site(INCREF)) == "_Py_atomic_add_ssize pyatomic_gcc.h:72"
-    assert wording.caller(site(NO_DEBUG)) == "pthread_rwlock_rdlock libc.so.6"
-    assert wording.writer(line((SIN, 1), (HANDLER, 1))) == ""
+def test_a_site_is_told_by_places_that_say_who_writes() -> None:
+    assert wording.writer(HANDLER_LINE) == "PyDataMem_GetHandler alloc.c:420 ← PyArray_NewFromDescr_int ctors.c:810"
+    assert wording.chain((INCREF,)) == "_Py_atomic_add_ssize pyatomic_gcc.h:72"
+    assert wording.chain((NO_DEBUG,)) == "pthread_rwlock_rdlock libc.so.6"
+    assert wording.chain(()) == "" and wording.writer(line((SIN, 1), (HANDLER, 1))) == ""
+    included = Frame(function="_PyEval_EvalFrameDefault", file="/src/Python/generated_cases.c.h", line=835)
+    extension = Frame(function="array_dealloc", file="/x/_multiarray_umath.cpython-313t-x86_64-linux-gnu.so", line=0)
+    assert wording.chain((INCREF, extension, NO_DEBUG, included)) == (
+        "array_dealloc _multiarray_umath.so ← _PyEval_EvalFrameDefault generated_cases.c.h:835"
+    )
 
 
 def test_a_program_counted_as_a_whole_is_not_said_to_be_per_iteration() -> None:

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 
 from ftnumpy import __main__, doctor, lint
+from ftnumpy.census import command as census_command
+from ftnumpy.census.wishes import Wishes
 from ftnumpy.console import Summary
-from ftnumpy.errors import BuildError, CommandFailed, FtnumpyError, PatchError, SourceError, UsageError
+from ftnumpy.errors import BudgetExceeded, BuildError, CommandFailed, FtnumpyError, PatchError, SourceError, UsageError
 from ftnumpy.options import Options
 from ftnumpy.settings import ROOT
 from ftnumpy.stack import Variant
@@ -69,6 +71,9 @@ def test_the_default_is_the_whole_queue(monkeypatch: pytest.MonkeyPatch) -> None
         (["patches"], "required: action"),
         (["patches", "burn"], "invalid choice: 'burn'"),
         (["lint", "--fast"], "unrecognized arguments: --fast"),
+        (["census", "--threads", "0"], "0 can't be meant"),
+        (["census", "--iterations", "-5", "sin"], "-5 can't be meant"),
+        (["census", "--quick", "sin"], "unrecognized arguments: --quick"),
     ],
 )
 def test_bad_use_is_one_line_and_exit_code_2(
@@ -82,7 +87,14 @@ def test_bad_use_is_one_line_and_exit_code_2(
 
 @pytest.mark.parametrize(
     "error",
-    [UsageError("x"), SourceError("x"), PatchError("x"), BuildError("x"), CommandFailed("x", "y", Path("log"), [])],
+    [
+        UsageError("x"),
+        SourceError("x"),
+        PatchError("x"),
+        BuildError("x"),
+        CommandFailed("x", "y", Path("log"), []),
+        BudgetExceeded("x"),
+    ],
 )
 def test_each_failure_has_its_exit_code_and_the_summary_is_shown(
     error: FtnumpyError, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -166,6 +178,35 @@ def test_lint_and_doctor_are_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     assert called == ["lint", "doctor"]
 
 
+def test_what_follows_a_censuss_target_is_the_programs_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Wishes, Options]] = []
+    monkeypatch.setattr(
+        census_command, "run", lambda wishes, stack, settings, options, summary: seen.append((wishes, options))
+    )
+    words = ["--variant", "stock", "--threads", "4", "--no-native", "program.py", "--threads", "8", "--", "-x"]
+    assert __main__.main(["census", *words]) == 0
+    wishes, options = seen[0]
+    assert wishes == Wishes(
+        words=("program.py", "--threads", "8", "--", "-x"),
+        python=None,
+        threads=4,
+        iterations=None,
+        native=False,
+        out=None,
+    )
+    assert options.variant.name == "stock"
+
+
+def test_a_census_without_words_is_the_whole_list_on_patched(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Wishes, Options]] = []
+    monkeypatch.setattr(
+        census_command, "run", lambda wishes, stack, settings, options, summary: seen.append((wishes, options))
+    )
+    assert __main__.main(["census"]) == 0
+    wishes, options = seen[0]
+    assert (wishes.words, wishes.threads, wishes.native, options.variant.name) == ((), 2, True, "patched")
+
+
 def test_nox_lists_the_sessions_with_one_line_each() -> None:
     listed = subprocess.run(
         [sys.executable, "-m", "nox", "-f", ROOT / "noxfile.py", "-l"], capture_output=True, text=True, check=True
@@ -176,6 +217,7 @@ def test_nox_lists_the_sessions_with_one_line_each() -> None:
         "test",
         "stress",
         "kernel",
+        "census",
         "lint",
         "doctor",
         "patches",
