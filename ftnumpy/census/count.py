@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ftnumpy.census import names as naming
 from ftnumpy.census.dump import Access, Dump
@@ -92,9 +92,7 @@ def _chain(dump: Dump, names: Names, pc: int | None, context: tuple[int, ...]) -
     return (*own, *(frame for address in context for frame in known[address - 1]))
 
 
-def _line(
-    dump: Dump, names: Names, memory: Memory, address: int, accesses: Sequence[Access], share: float
-) -> Line:
+def _line(dump: Dump, names: Names, memory: Memory, address: int, accesses: Sequence[Access], share: float) -> Line:
     words: dict[int, _Tally] = defaultdict(_Tally)
     threads: dict[int, set[int]] = defaultdict(set)
     sites: dict[tuple[Frame, ...], _Tally] = defaultdict(_Tally)
@@ -107,10 +105,7 @@ def _line(
             tally.add(access, instruction.locked)
         threads[access.word].add(access.thread)
         users[access.word][_user(chain)] += access.writes
-    owners = {
-        word: naming.owner(names, memory, word) or Owner(kind="unknown", name=f"used by {_most(users[word])}", field="")
-        for word in words
-    }
+    owners = {word: _owner(names, memory, word, users[word]) for word in words}
     written = [word for word, tally in words.items() if tally.locked + tally.plain]
     written.sort(key=lambda word: (-words[word].locked - words[word].plain, word))
     return Line(
@@ -138,6 +133,12 @@ def _line(
             for chain, tally in sorted(sites.items(), key=lambda item: _order(item[0], item[1]))
         ),
     )
+
+
+def _owner(names: Names, memory: Memory, word: int, users: dict[str, int]) -> Owner:
+    """What lies at ``word``; what has no name of its own is called after its busiest user."""
+    found = naming.owner(names, memory, word) or Owner(kind="unknown", name="", field="")
+    return found if found.name else replace(found, name=f"used by {_most(users)}")
 
 
 def _order(chain: tuple[Frame, ...], tally: _Tally) -> tuple[object, ...]:

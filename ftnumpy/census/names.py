@@ -14,7 +14,7 @@ from ftnumpy.census.tally import Owner
 # The object header of free-threaded CPython 3.13 and later, and of the build with the GIL, by offset.
 FREE_THREADED = {0: "ob_tid", 8: "ob_mutex, ob_ref_local", 16: "ob_ref_shared", 24: "ob_type"}
 WITH_GIL = {0: "ob_refcnt", 8: "ob_type"}
-UNKNOWN_SIZE = 96  # bytes of an object that only its type's address tells
+REACH = 128  # bytes from the start of a block or of an object whose size is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,8 @@ class Thing:
 
 @dataclass(frozen=True, kw_only=True)
 class Names:
-    """What the guest found out.  ``types`` are names by address; ``things`` are sorted by start."""
+    """What the guest found out.  ``types`` are names by address; ``things`` and ``blocks`` (start, which object points
+    to it) are sorted by start."""
 
     python: str
     numpy: str
@@ -38,6 +39,7 @@ class Names:
     symbols: Symbols
     types: dict[int, str]
     things: list[Thing]
+    blocks: list[tuple[int, str]]
 
 
 @dataclass(frozen=True)
@@ -58,17 +60,15 @@ class Memory:
 
 def read_names(path: Path) -> Names:
     """What `ftnumpy/census/guest/naming.py` wrote into ``path``."""
-    with path.open(encoding="utf-8") as file:
-        values: list[Any] = [json.loads(line) for line in file]
-    about, rest = values[0], values[1:]
-    middle = rest.index([])
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return Names(
-        python=about["python"],
-        numpy=about["numpy"],
-        free_threaded=about["free_threaded"],
-        symbols=read_maps(about["maps"]),
-        types=dict(rest[:middle]),
-        things=sorted((Thing(*value) for value in rest[middle + 1 :]), key=lambda thing: thing.start),
+        python=data["python"],
+        numpy=data["numpy"],
+        free_threaded=data["free_threaded"],
+        symbols=read_maps(data["maps"]),
+        types=dict(data["types"]),
+        things=sorted((Thing(*values) for values in data["things"]), key=lambda thing: thing.start),
+        blocks=sorted((start, name) for start, name in data["blocks"]),
     )
 
 
@@ -105,10 +105,12 @@ def owner(names: Names, memory: Memory, address: int) -> Owner | None:
     if variable is not None:
         symbol, file, offset = variable
         return Owner(kind="static", name=f"{symbol.name} ({Path(file).name.partition('.')[0]})", field=f"+{offset}")
+    at = bisect.bisect_right(names.blocks, address, key=lambda block: block[0]) - 1
+    block = names.blocks[at] if at >= 0 and address - names.blocks[at][0] < REACH else None
     # Objects begin at multiples of 16; the nearest before the address whose type is known is the one.
-    for start in range(address & ~15, address - UNKNOWN_SIZE, -16):
+    for start in range(address & ~15, block[0] if block else address - REACH, -16):
         kind = names.types.get(memory.word(start + type_offset) or 0)
         if kind is not None:
             offset = address - start
             return Owner(kind=kind, name="", field=header.get(offset, f"+{offset}"))
-    return None
+    return None if block is None else Owner(kind="block", name=f"of {block[1]}", field=f"+{address - block[0]}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -81,7 +80,7 @@ def fetch(settings: Settings, log: Path) -> Path:
             process.run(["dpkg-deb", "-x", package, work / "tree"], what=f"unpacking {package.name}", log=log)
             root = program.parents[2]
             root.parent.mkdir(parents=True, exist_ok=True)
-            os.rename(work / "tree", root)
+            (work / "tree").rename(root)
         finally:
             shutil.rmtree(work, ignore_errors=True)
     return program

@@ -89,7 +89,7 @@ def take(
         ],
         what=f"census of {program[0] if program else f'{len(workloads)} workloads'}",
         log=log,
-        env=_environment(settings),
+        env=environment(settings),
         timeout=TIMEOUT,
     )
     found = names.read_names(out.with_suffix(".names"))
@@ -115,7 +115,7 @@ def take(
     return taken
 
 
-def _environment(settings: Settings) -> dict[str, str]:
+def environment(settings: Settings) -> dict[str, str]:
     """Ours, without what changes how Python or NumPy behave; the same hashes and one OpenBLAS thread in every run."""
     clean = {name: value for name, value in compiler.clean_environment().items() if not name.startswith("PYTHON")}
     return clean | {

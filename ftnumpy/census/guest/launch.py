@@ -4,6 +4,9 @@ Runs in the interpreter that is counted, so it uses nothing but the standard lib
 are those of plugin/census.c.
 """
 
+# pathlib would be imported into the interpreter that is counted.
+# ruff: noqa: PTH100, PTH109, PTH120, PTH123
+
 from __future__ import annotations
 
 import atexit
@@ -12,8 +15,12 @@ import os
 import sys
 import threading
 import types
+from collections.abc import Callable
+from typing import Any
 
-import naming
+from ftnumpy.census.guest import naming
+
+Lock = Any  # what threading.Lock() returns is no type before Python 3.13
 
 MARK = 0x0066746E756D7000
 BEGIN, END, DUMP, FINISH = 1, 2, 3, 4
@@ -30,25 +37,28 @@ class Worker(threading.Thread):
     """A thread with its own state and its own code for every workload: what the harness allocates side by side for two
     threads would look like sharing."""
 
-    def __init__(self, workloads, before, outcome):
+    def __init__(self, workloads: list[dict[str, Any]], before: Lock, outcome: Lock) -> None:
         super().__init__()
         self.workloads = workloads
         self.before = before  # the lock that lets this thread take its turn
         self.outcome = outcome  # the lock that says that its turn is over
-        self.error = None
-        self.namespaces = []
-        self.action = None
+        self.error: BaseException | None = None
+        self.namespaces: list[dict[str, Any]] = []
+        self.action: tuple[Any, ...] = ()
 
-    def run(self):
-        seek = open("/dev/zero", "rb", 0).seek
-        loops = []
+    def run(self) -> None:
+        with open("/dev/zero", "rb", 0) as file:
+            self.take_turns(file.seek)
+
+    def take_turns(self, seek: Callable[[int], int]) -> None:
+        loops: list[Callable[[int], None]] = []
         while True:
             self.before.acquire()
             try:
                 match self.action:
                     case "set up", index:
                         workload = self.workloads[index]
-                        namespace = {"__name__": f"census_{index}"}
+                        namespace: dict[str, Any] = {"__name__": f"census_{index}"}
                         exec(compile(workload["setup"], f"<setup of {workload['name']}>", "exec"), namespace)
                         body = "\n".join(f"        {line}" for line in workload["statement"].splitlines())
                         code = compile(LOOP.format(statement=body), f"<{workload['name']}>", "exec")
@@ -70,7 +80,7 @@ class Worker(threading.Thread):
                 self.outcome.release()
 
 
-def count_workloads(job):
+def count_workloads(job: dict[str, Any]) -> None:
     """Each workload in turn: every thread warms up, then every thread is counted, one after the other.
 
     That the windows don't overlap makes the counts the same in every run: nobody waits for a lock, and what is handed
@@ -87,7 +97,7 @@ def count_workloads(job):
         workers.append(Worker(json.loads(json.dumps(job["workloads"])), before, outcome))
         workers[-1].start()
 
-    def everyone(action):
+    def everyone(action: tuple[Any, ...]) -> None:
         for worker in workers:
             worker.action = action
             worker.before.release()
@@ -109,27 +119,26 @@ def count_workloads(job):
     finally:
         for worker in workers:
             worker.action = ("end",)
-            worker.error = None
             worker.before.release()
 
 
-def mark(operation, argument=0):
+def mark(operation: int, argument: int = 0) -> None:
     with open("/dev/zero", "rb", 0) as file:
         os.lseek(file.fileno(), MARK | operation, argument)
 
 
-def finish():
+def finish() -> None:
     """Nothing is counted any more; the rest runs at QEMU's own speed."""
     mark(FINISH)
 
 
-def dump(job, number):
+def dump(job: dict[str, Any], number: int) -> None:
     """Have the plugin write what it counted, and keep the memory that it is about."""
     mark(DUMP, number)
     naming.keep_memory(f"{job['out']}.{number}")
 
 
-def run_program(job):
+def run_program(job: dict[str, Any]) -> None:
     """A program as if it had been started by itself, and at its very end the names of what it used."""
     path, *arguments = job["program"]
     sys.argv = [path, *arguments]
@@ -138,12 +147,12 @@ def run_program(job):
         code = compile(file.read(), path, "exec")
     main = types.ModuleType("__main__")
     main.__file__ = path
-    main.__builtins__ = __builtins__
+    main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
 
     # Runs after what the program registers and after its threads have ended.
     @atexit.register
-    def at_the_end():
+    def at_the_end() -> None:
         dump(job, 0)
         finish()
         naming.write(job["out"], [f"{job['out']}.0"], {})
@@ -151,7 +160,7 @@ def run_program(job):
     exec(code, main.__dict__)
 
 
-def main():
+def main() -> None:
     with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
     if job["program"]:
