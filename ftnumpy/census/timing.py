@@ -41,9 +41,9 @@ class Call:
 class Native:
     """A workload on the machine itself, without QEMU.
 
-    Times, faults and switches are the kernel's own (``getrusage``), of an undisturbed run.  System calls come from a
-    second run under ``tracer`` (``bpftrace`` or ``strace``; empty when neither could run, and then ``calls`` is empty
-    too), which makes threads wait where they would not have and the other way round: futex waits are those of that run.
+    Times, faults and switches are the kernel's own (``getrusage``).  System calls come from a second run under
+    ``tracer`` (``bpftrace`` or ``strace``; empty when neither could run, and then ``calls`` is empty too), which may
+    make threads wait where they would not have and the other way round: futex waits are those of that run.
     """
 
     threads: int
@@ -70,18 +70,20 @@ class Native:
 class Handover:
     """What it costs to move a cache line between ``cpus``, two of this machine's, in nanoseconds.
 
-    ``moved_add`` is a locked add to a line that the other core wrote last, ``own_add`` one to a line that the core has,
-    so a hand-over is their difference.  ``contended_add`` is the time per add when both cores add to one line
-    as fast as they can: a core that has the line may add many times before it must give it up, so it can be shorter than
-    a hand-over.  ``one_way`` is half a round trip of a word that one core writes and the other waits for.
+    ``handover`` is what a locked add to a line that the other core wrote last takes longer than one to an own line,
+    some 1000 instructions after the add before.  ``ahead`` is how many instructions may lie between two adds for their
+    hand-overs to overlap.  ``own_add`` is a locked add to a line that the core has, again and again.  ``contended_add``
+    is the time per add when both cores do that to one line: a core that has the line may add several times before it
+    must give it up, so this can be less than a hand-over.  ``one_way`` is half a round trip of a word that one core
+    writes and the other waits for.
     """
 
     cpus: tuple[int, ...]
     handover: Spread
     one_way: Spread
     own_add: Spread
-    moved_add: Spread
     contended_add: Spread
+    ahead: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +92,8 @@ class Inputs:
 
     handover_ns: float  # from one core's write of a line to the next core having it
     hold_ns: float  # how long a core keeps a line at least that it got for writing
+    keep_ns: float  # how long a core may go on using a line that another has asked for
+    ahead: int  # instructions that a core begins while it waits for one
     ns_per_instruction: float  # of one thread alone, all its costs but those of sharing
     instructions: float  # per iteration
     iterations: int  # per trace
@@ -106,7 +110,7 @@ class Point:
     cores: int
     iterations_per_second: float  # of all cores
     speedup: float  # over one core
-    wait_ns: float  # per iteration, for lines
+    wait_ns: float  # per iteration, by which lines hold a core up
     transfers: float  # owner changes per iteration
 
 
@@ -115,7 +119,7 @@ class LineAt:
     """What one line costs at ``cores`` cores."""
 
     cores: int
-    wait_ns: float  # per iteration, in which a core waits for this line
+    wait_ns: float  # per iteration, by which this line holds a core up
     transfers: float  # owner changes per iteration
     busy: float  # share of the time in which the line is under way or held, 0 to 1
 

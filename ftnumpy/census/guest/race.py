@@ -1,9 +1,10 @@
 """Run a workload in threads that are all at it at once, natively, and say what the kernel's counters say of each.
 
 Takes requests as arguments, or else one a line from standard input; each is a JSON object,
-``{"name": "add", "setup": "…", "statement": "…", "threads": 2, "iterations": 100, "warm_up": 20}``.  Answers each with a
-line, a list for each thread: wall time, time in which it waited for a processor and time on one, in ns; minor and
-major page faults; voluntary and forced switches.  The windows bear the marks of plugin/census.c, for tracers.
+``{"name": "add", "setup": "…", "statement": "…", "threads": 2, "iterations": 100, "warm_up": 20}``.  Answers each with
+a line, a list for each thread: when its window opened, how long it was open, time in which the thread waited for a
+processor and time on one, all in ns; minor and major page faults; voluntary and forced switches.  The windows bear the
+marks of plugin/census.c, for tracers.
 Nothing but the standard library is used, and Python 3.11 suffices.
 """
 
@@ -36,7 +37,7 @@ def look():
 def queued():
     """How long the calling thread has waited for a processor, in ns; 0 where the kernel doesn't say."""
     try:
-        with open("/proc/thread-self/schedstat", encoding="ascii") as file:
+        with open("/proc/thread-self/schedstat", encoding="ascii") as file:  # noqa: PTH123 - as little as can be
             return int(file.read().split()[1])
     except FileNotFoundError:
         return 0
@@ -56,7 +57,7 @@ def race(text):
             body = "\n".join(f"        {line}" for line in request["statement"].splitlines())
             exec(compile(LOOP.format(statement=body), f"<{request['name']}>", "exec"), namespace)
             loop, iterations = namespace.pop("_loop"), request["iterations"]
-            with open("/dev/zero", "rb", 0) as file:
+            with open("/dev/zero", "rb", 0) as file:  # noqa: PTH123
                 mark = file.seek
                 loop(request["warm_up"])
                 barrier.wait()
@@ -65,7 +66,7 @@ def race(text):
                 loop(iterations)
                 mark(MARK | END)
                 end = look()
-            windows.append([after - before for before, after in zip(begin, end)])
+            windows.append([begin[0], *(after - before for before, after in zip(begin, end, strict=True))])
         except threading.BrokenBarrierError:
             pass
         except BaseException as error:
@@ -84,7 +85,7 @@ def race(text):
 
 def main():
     # As in the census, a workload may be a module of the folder that it is started from.
-    sys.path[:0] = [os.getcwd()]
+    sys.path[:0] = [os.getcwd()]  # noqa: PTH109
     for request in sys.argv[1:] or sys.stdin:
         print(json.dumps(race(request)), flush=True)
 
