@@ -7,6 +7,7 @@ import errno
 import importlib
 import os
 import secrets
+import shlex
 import signal
 import sys
 import time
@@ -17,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from ftnumpy import console, doctor, environment, lint, patches_command
+from ftnumpy import console, doctor, environment, lint, patches_command, results
 from ftnumpy.census.wishes import Wishes
 from ftnumpy.console import Summary
 from ftnumpy.errors import FtnumpyError, UsageError
@@ -43,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wishes = _parser().parse_args(arguments)
         settings = read_settings(os.environ)
         stack = read_stack(settings.root / "stack.toml")
-        _run(wishes, stack, settings)
+        _run(wishes, stack, settings, sys.argv[1:] if arguments is None else arguments)
     except FtnumpyError as error:
         console.fail(str(error))
         return error.exit_code
@@ -63,7 +64,7 @@ def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _run(wishes: argparse.Namespace, stack: Stack, settings: Settings) -> None:
+def _run(wishes: argparse.Namespace, stack: Stack, settings: Settings, words: Sequence[str]) -> None:
     match wishes.command:
         case "doctor":
             doctor.run(stack, settings)
@@ -80,7 +81,8 @@ def _run(wishes: argparse.Namespace, stack: Stack, settings: Settings) -> None:
                 seed=wishes.seed,
                 logs=_logs(settings, command),
             )
-            with _summary(command) as summary:
+            typed = shlex.join(["nox", "-s", command, *(["--", *words[1:]] if words[1:] else [])])
+            with _summary(command) as summary, results.kept(typed, command, settings, options, summary):
                 closing = _session(command, wishes)(stack, settings, options, summary)
             if closing:
                 console.say(closing)

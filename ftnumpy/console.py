@@ -71,10 +71,14 @@ class Row:
 
 @dataclass
 class Summary:
-    """What a session did, step by step, shown as a table when it closes, whether it went well or not."""
+    """What a session did, step by step, shown as a table when it closes, whether it went well or not.
+
+    ``builds`` holds, by variant, the fingerprints of the interpreter and of the wheel that it did it with.
+    """
 
     title: str
     rows: list[Row] = field(default_factory=list)
+    builds: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @contextmanager
     def step(self, what: str, log: Path | None = None) -> Iterator[list[str]]:

@@ -51,7 +51,8 @@ def _environment(
     with summary.step(f"NumPy, {variant.name}", log) as result:
         wheel = numpy_wheel.wheel(stack, settings, variant, profile, interpreter, log)
         result.append(f"{wheel.version}, {_how(wheel.fresh)}")
-    name = variant.name + ("" if profile == "default" else f"-{profile}") + suffix
+    summary.builds[variant.name] = (interpreter.fingerprint, wheel.fingerprint)
+    name = options.environment_name + suffix
     folder = settings.root / ".build" / name
     log = options.logs / f"environment-{name}.log"
     with summary.step(f"environment {folder.relative_to(settings.root)}", log) as result:

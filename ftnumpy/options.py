@@ -18,3 +18,8 @@ class Options:
     minutes: float
     seed: int
     logs: Path
+
+    @property
+    def environment_name(self) -> str:
+        """The variant's, with the profile behind it where that is not the default."""
+        return self.variant.name + ("" if self.profile == "default" else f"-{self.profile}")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ftnumpy import __main__, doctor, lint
+from ftnumpy import __main__, doctor, lint, results
 from ftnumpy.census import command as census_command
 from ftnumpy.census.wishes import Wishes
 from ftnumpy.console import Summary
@@ -29,6 +29,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("FTNUMPY_SOURCES", "FTNUMPY_OFFLINE", "FTNUMPY_JOBS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("FTNUMPY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(results, "folder", lambda _: tmp_path / "results")
     return tmp_path / "cache"
 
 
@@ -236,3 +237,13 @@ def test_what_a_session_returns_is_said_below_its_summary(
     replace_build(monkeypatch, body)
     assert __main__.main(["build-ft"]) == 0
     assert capsys.readouterr().out.endswith("┘\nthe wheel is there\n")
+
+
+def test_a_session_that_ran_leaves_its_outcome(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    def body(*_: object) -> None:
+        raise BuildError("too warm")
+
+    replace_build(monkeypatch, body)
+    assert __main__.main(["build-ft", "--variant", "c1n0"]) == 6
+    found = results.load(cache.parent / "results" / "build-ft-c1n0.json")
+    assert (found.command, found.error) == ("nox -s build-ft -- --variant c1n0", "too warm")
