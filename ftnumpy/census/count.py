@@ -21,6 +21,8 @@ SYSCALLS = {
 FUTEX = {0: "wait", 1: "wake", 9: "wait_bitset", 10: "wake_bitset"}
 MADVISE = {4: "dontneed", 8: "free", 14: "hugepage", 15: "nohugepage"}
 
+NAMED = 3  # of a line's owners are in its name
+
 # Functions that only do what their caller asks; the caller is who uses a block.
 HELPERS = re.compile(
     r"_?Py_(X?(In|De)c[Rr]ef|INCREF|DECREF|XINCREF|XDECREF|DecRefShared|TryIncref|NewRef|XNewRef|atomic).*"
@@ -109,7 +111,7 @@ def _line(dump: Dump, names: Names, memory: Memory, address: int, accesses: Sequ
     written = [word for word, tally in words.items() if tally.locked + tally.plain]
     written.sort(key=lambda word: (-words[word].locked - words[word].plain, word))
     return Line(
-        name=" + ".join(dict.fromkeys(str(owners[word]) for word in written)),
+        name=" + ".join(list(dict.fromkeys(str(owners[word]) for word in written))[:NAMED]),
         address=address,
         locked=total.locked * share,
         plain=total.plain * share,

@@ -14,6 +14,7 @@ from ftnumpy.census.tally import Owner
 # The object header of free-threaded CPython 3.13 and later, and of the build with the GIL, by offset.
 FREE_THREADED = {0: "ob_tid", 8: "ob_mutex, ob_ref_local", 16: "ob_ref_shared", 24: "ob_type"}
 WITH_GIL = {0: "ob_refcnt", 8: "ob_type"}
+LARGE = 64  # bytes; of a larger variable the part is named, too
 REACH = 128  # bytes from the start of a block or of an object whose size is not known
 
 
@@ -104,7 +105,8 @@ def owner(names: Names, memory: Memory, address: int) -> Owner | None:
     variable = names.symbols.variable(address)
     if variable is not None:
         symbol, file, offset = variable
-        return Owner(kind="static", name=f"{symbol.name} ({Path(file).name.partition('.')[0]})", field=f"+{offset}")
+        name = symbol.name if symbol.size <= LARGE else f"{symbol.name}+{offset // LARGE * LARGE}"
+        return Owner(kind="static", name=f"{name} ({Path(file).name.partition('.')[0]})", field=f"+{offset}")
     at = bisect.bisect_right(names.blocks, address, key=lambda block: block[0]) - 1
     block = names.blocks[at] if at >= 0 and address - names.blocks[at][0] < REACH else None
     # Objects begin at multiples of 16; the nearest before the address whose type is known is the one.

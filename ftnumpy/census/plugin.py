@@ -1,36 +1,41 @@
-"""The census plugin, compiled once for each compiler and version of QEMU's plugin API."""
+"""The census plugin and the program that proves it, each compiled once for what goes into it."""
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
-from ftnumpy import compiler, fingerprint, process
+from ftnumpy import compiler, fingerprint, patchqueue, process
 from ftnumpy.settings import Settings
 
 SOURCES = Path(__file__).parent / "plugin"
-FLAGS = ("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
-SHARED = ("-shared", "-fPIC", "-fvisibility=hidden", "-pthread")
+FLAGS = ("-std=gnu11", "-g", "-pthread", "-Wall", "-Wextra", "-Wpedantic", "-Werror")
 
 
 def plugin(settings: Settings, api: int, log: Path) -> Path:
-    """The plugin for QEMUs that take version ``api``, found again or compiled now.  Raises `CommandFailed`."""
+    """The plugin for QEMUs that take version ``api`` of the plugin API.  Raises `CommandFailed`."""
+    flags = (*FLAGS, "-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-DCENSUS_API={api}")
+    return _compiled(settings, ("census.c", "qemu_plugin.h"), flags, log)
+
+
+def known_answer(settings: Settings, log: Path) -> Path:
+    """The program of known_answer.c, at fixed addresses and with all its symbols bound at the start."""
+    return _compiled(settings, ("known_answer.c",), (*FLAGS, "-O1", "-no-pie", "-Wl,-z,now"), log)
+
+
+def _compiled(settings: Settings, sources: tuple[str, ...], flags: tuple[str, ...], log: Path) -> Path:
+    """What becomes of the first of ``sources``, which includes the others."""
+    source = SOURCES / sources[0]
     inputs = {
         "compiler": compiler.identify(settings),
-        "api": str(api),
-        "flags": " ".join(FLAGS + SHARED),
-        **{name: hashlib.sha256((SOURCES / name).read_bytes()).hexdigest() for name in ("census.c", "qemu_plugin.h")},
+        "flags": " ".join(flags),
+        **{name: patchqueue.sha256(SOURCES / name) for name in sources},
     }
 
     def build(work: Path, final: Path) -> Path:
-        staged = work / "plugin"
+        staged = work / "staged"
         staged.mkdir()
-        process.run(
-            [settings.cc, *FLAGS, *SHARED, f"-DCENSUS_API={api}", SOURCES / "census.c", "-o", staged / "census.so"],
-            what="the census plugin",
-            log=log,
-        )
+        process.run([settings.cc, *flags, source, "-o", staged / source.stem], what=f"compiling {source.name}", log=log)
         return staged
 
-    folder, _ = fingerprint.build_once(settings, "census", inputs, build)
-    return folder / "census.so"
+    folder, _ = fingerprint.build_once(settings, source.stem, inputs, build)
+    return folder / source.stem

@@ -15,6 +15,7 @@ from ftnumpy.settings import Settings
 
 PROGRAM = "qemu-x86_64"
 PACKAGE = "qemu-user"
+CPU = "Nehalem"  # for -cpu: the default, qemu64, lacks what NumPy is compiled for
 # The versions of the plugin API that the plugin can be compiled for, and the QEMU that brought each.
 APIS = {1: (4, 2), 2: (8, 2), 3: (9, 0), 4: (9, 1), 5: (10, 1)}
 ADVICE = f"""Install it:

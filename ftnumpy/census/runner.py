@@ -17,7 +17,6 @@ from ftnumpy.errors import BuildError, UsageError
 from ftnumpy.settings import Settings
 
 GUEST = Path(__file__).parent / "guest" / "launch.py"
-CPU = "Nehalem"  # qemu64 lacks what NumPy is compiled for
 WARM_UP = 30  # iterations before the counted ones
 TIMEOUT = 1800.0  # seconds
 
@@ -84,7 +83,7 @@ def take(
     options = [f"out={out}", f"trace={trace}", *(["whole=on"] if program else [])]
     process.run(
         [
-            *(machine.program, "-cpu", CPU, "-plugin", ",".join([str(library), *options])),
+            *(machine.program, "-cpu", qemu.CPU, "-plugin", ",".join([str(library), *options])),
             *(python, GUEST, folder / "job.json"),
         ],
         what=f"census of {program[0] if program else f'{len(workloads)} workloads'}",

@@ -63,7 +63,6 @@ class Symbols:
             for file_offset, linked, size in self._segments(mapping.path):
                 if file_offset <= offset < file_offset + size:
                     return mapping.path, linked + offset - file_offset
-            return None
         return self._zeroed(address)
 
     def variable(self, address: int) -> tuple[Symbol, str, int] | None:

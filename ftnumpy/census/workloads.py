@@ -21,22 +21,18 @@ class Workload:
     iterations: int = 200
 
 
-def _numpy(name: str, statement: str, setup: str = "", iterations: int = 200) -> Workload:
-    return Workload(name=name, setup=f"import numpy as np\n{setup}", statement=statement, iterations=iterations)
+# The article's; its sum() over the iterations is left out, as it is no part of an iteration.
+KERNEL = "np.sin(np.cos(np.sin(np.cos(x + i)))).sum()"
+
+
+def _numpy(name: str, statement: str, setup: str = "") -> Workload:
+    return Workload(name=name, setup=f"import numpy as np\n{setup}", statement=statement)
 
 
 # Own data of each thread: nothing mutable is shared by what the workload says.
 NAMED = (
-    Workload(
-        name="kernel-10",
-        setup="import numpy as np\nx = np.linspace(0.0, 1.0, 10)",
-        statement="np.sin(np.cos(np.sin(np.cos(x + i)))).sum()",
-    ),
-    Workload(
-        name="kernel-1000",
-        setup="import numpy as np\nx = np.linspace(0.0, 1.0, 1000)",
-        statement="np.sin(np.cos(np.sin(np.cos(x + i)))).sum()",
-    ),
+    _numpy("kernel-10", KERNEL, "x = np.linspace(0.0, 1.0, 10)"),
+    _numpy("kernel-1000", KERNEL, "x = np.linspace(0.0, 1.0, 1000)"),
     _numpy("sin", "np.sin(a)", "a = np.linspace(0.0, 1.0, 4)"),
     _numpy("add-ufunc", "np.add(a, b)", "a = np.linspace(0.0, 1.0, 16)\nb = np.linspace(1.0, 2.0, 16)"),
     _numpy("add", "a + b", "a = np.linspace(0.0, 1.0, 16)\nb = np.linspace(1.0, 2.0, 16)"),
@@ -58,7 +54,8 @@ NAMED = (
     _numpy("rfft", "np.fft.rfft(a)", "a = np.linspace(0.0, 1.0, 16)"),
     _numpy("own-generator", "rng.random(16)", "rng = np.random.Generator(np.random.PCG64(1))"),
     _numpy("mean-std", "np.mean(a), np.std(a)", "a = np.linspace(0.0, 1.0, 16)"),
-    _numpy("pickled-add", "x + x", "import pickle\nx = pickle.loads(pickle.dumps(np.linspace(0.0, 1.0, 16)))"),
+    # Arrays of one pickle: their data is each thread's own, their dtype is not.
+    _numpy("pickled-add", "x + x", "from ftnumpy.census.guest.pickled import ARRAY\nx = ARRAY.copy()"),
     Workload(
         name="pure-python",
         setup="import colorsys",

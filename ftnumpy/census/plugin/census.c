@@ -98,9 +98,9 @@ typedef struct {
 } Context;
 
 typedef struct {
-    uint64_t slot;        /* where on the guest's stack the return address lies */
-    uint64_t return_to;   /* the return address */
-    uint32_t context;     /* 1 + index of the context, 0: not looked up yet */
+    uint64_t slot;       /* where on the guest's stack the return address lies */
+    uint64_t return_to;  /* the return address */
+    uint32_t context;    /* 1 + index of the context, 0: not looked up yet */
     uint32_t generation; /* the generation of tables that `context` belongs to */
 } Call;
 
