@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ftnumpy import console, environment
-from ftnumpy.census import budget, grids, page, report, runner, table
+from ftnumpy.census import besides, budget, grids, page, report, runner, table
 from ftnumpy.census.compare import compare
 from ftnumpy.census.grids import Grid
 from ftnumpy.census.report import Report
@@ -62,6 +62,8 @@ def take(
         python, name = environment.user_environment(stack, settings, options, summary).python, options.variant.name
     else:
         python, name = wishes.python, str(wishes.python)
+    # The whole list is taken for its counts.
+    alone = not wishes.native or target.workloads == NAMED
     log = options.logs / f"census-{file_name(name)}.log"
     with summary.step(f"census of {target}, {name}", log) as result:
         taken = runner.take(
@@ -71,13 +73,22 @@ def take(
             variant=name,
             threads=wishes.threads,
             iterations=wishes.iterations,
-            trace=0,
+            trace=0 if alone or target.program else besides.TRACE,
             settings=settings,
             folder=options.logs / f"dumps-{file_name(name)}",
             log=log,
         )
         result.append(f"{figure(sum(each.census.locked for each in taken))} locked writes to shared lines")
-    return [Report(census=each.census, native=None, prediction=None) for each in taken]
+    if alone:
+        return [Report(census=each.census, native=None, prediction=None) for each in taken]
+    log = options.logs / f"native-{file_name(name)}.log"
+    with summary.step(f"native run of {target}, {name}", log):
+        if target.program:
+            return [besides.program(taken[0], target.program, python, settings=settings, log=log)]
+        return [
+            besides.workload(each, workload, python, settings=settings, log=log)
+            for each, workload in zip(taken, target.workloads, strict=True)
+        ]
 
 
 def keep(found: Sequence[Report], folder: Path) -> Path:

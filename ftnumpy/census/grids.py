@@ -67,7 +67,7 @@ def overview(censuses: Iterable[Census]) -> Grid:
                 figure(census.locked),
                 figure(census.plain),
                 figure(len(census.lines)),
-                figure(round(census.instructions)),
+                figure(census.instructions),
                 ", ".join(f"{share.name} {figure(share.locked)}" for share in shares(census)[:3] if share.locked),
             )
             for census in found
@@ -101,7 +101,7 @@ def comparison(found: Comparison) -> Grid:
         ),
         sums=(
             ("sum", *(_both(census.locked, census.plain) for census in found.censuses), ""),
-            ("instructions", *(figure(round(census.instructions)) for census in found.censuses), ""),
+            ("instructions", *(figure(census.instructions) for census in found.censuses), ""),
         ),
         notes=tuple(f"{label}: {_made_of(census)}" for label, census in zip(found.labels, found.censuses, strict=True)),
     )
@@ -209,8 +209,8 @@ def inputs(found: Prediction) -> Grid:
 
 
 def costs(found: Prediction) -> Grid:
-    """What each line costs in the model, at each number of cores."""
-    cores = [point.cores for point in found.points]
+    """What each line costs in the model, at each number of cores; one alone never waits."""
+    cores = [point.cores for point in found.points[1:]]
     return Grid(
         title=f"{found.label}: ns an iteration that a core waits for each line",
         columns=("line", "sharing", *(f"{count} cores" for count in cores), "in use", "at most, iterations per second"),
@@ -219,7 +219,7 @@ def costs(found: Prediction) -> Grid:
             (
                 line.name,
                 sharing(line),
-                *(figure(round(at.wait_ns)) for at in line.at),
+                *(figure(round(at.wait_ns)) for at in line.at[1:]),
                 f"{line.at[-1].busy:.0%}" if line.at else "",
                 figure(round(line.ceiling)) if line.ceiling else "",
             )

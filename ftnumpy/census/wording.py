@@ -12,11 +12,12 @@ from ftnumpy.census.timing import LineCost
 
 
 def figure(value: float) -> str:
-    """A figure per iteration: whole where it is whole to 0.005, else with 2 decimals; ``<0.01`` for less than that."""
+    """A figure as it is said: whole where it is whole to 0.005 or at least 1000, else with 2 decimals; ``<0.01`` for
+    less than half of that."""
     if value and abs(value) < 0.005:
         return "<0.01"
     whole = round(value)
-    return f"{whole:,}" if abs(value - whole) < 0.005 else f"{value:,.2f}"
+    return f"{whole:,}" if abs(value - whole) < 0.005 or abs(value) >= 1000 else f"{value:,.2f}"
 
 
 def place(frame: Frame) -> str:

@@ -149,7 +149,16 @@ def test_the_console_shows_the_first_rows_and_how_many_more(capsys: pytest.Captu
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(0, "0"), (64, "64"), (63.996, "64"), (0.25, "0.25"), (0.001, "<0.01"), (1234567, "1,234,567"), (0.99, "0.99")],
+    [
+        (0, "0"),
+        (64, "64"),
+        (63.996, "64"),
+        (0.25, "0.25"),
+        (0.001, "<0.01"),
+        (1234567, "1,234,567"),
+        (0.99, "0.99"),
+        (40880.24, "40,880"),
+    ],
 )
 def test_figures_are_whole_where_they_are(value: float, said: str) -> None:
     assert wording.figure(value) == said
