@@ -66,6 +66,8 @@ def predict(census: Census, dump: Dump, times: Times, cost: Handover, *, setting
     replay fails.
     """
     lines, instructions = census.lines, census.instructions
+    if lines and not dump.steps:
+        raise UsageError("the census kept no trace of the accesses; take it again with one")
     traces = read_traces(dump, instructions)
     alone = statistics.median(sample.cpu_ns for sample in times.samples[1])
     costs = Costs(
@@ -109,8 +111,6 @@ def read_traces(dump: Dump, instructions: float) -> list[Trace]:
     The dump doesn't say whether a trace was cut at its limit.  When the last step lies more than two iterations before
     the end of the window, it is taken to end there: at worst the way to a last access that never came is left out.
     """
-    if not dump.steps and dump.lines:
-        raise UsageError("the census kept no trace of the accesses; take it again with one")
     traces = []
     for number, thread in sorted(dump.threads.items()):
         steps = dump.steps.get(number, [])
