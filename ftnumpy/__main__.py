@@ -111,6 +111,7 @@ def _census_wishes(wishes: argparse.Namespace) -> Wishes:
         iterations=wishes.iterations,
         native=wishes.native,
         out=wishes.out,
+        fetch_qemu=wishes.fetch_qemu,
     )
 
 
@@ -184,6 +185,7 @@ def _add_census(census: argparse.ArgumentParser) -> None:
     census.add_argument("--iterations", type=_count, help="of each thread, instead of what fits the workload")
     census.add_argument("--no-native", dest="native", action="store_false", help="neither a native run nor the model")
     census.add_argument("--out", type=Path, metavar="FOLDER", help="for the reports (default .build/census/<variant>)")
+    census.add_argument("--fetch-qemu", action="store_true", help="unpack QEMU into the cache, without root, and end")
     census.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 

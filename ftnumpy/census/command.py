@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ftnumpy import console, environment
-from ftnumpy.census import besides, budget, grids, page, report, runner, table
+from ftnumpy.census import besides, budget, grids, known_answer, page, qemu, report, runner, table
 from ftnumpy.census.compare import compare
 from ftnumpy.census.grids import Grid
 from ftnumpy.census.report import Report
@@ -38,10 +38,14 @@ class Side:
 
 def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
     """Do as ``wishes`` say; returns where the pages are.  Raises `BudgetExceeded` after everything is kept."""
+    if wishes.fetch_qemu:
+        with summary.step("QEMU", options.logs / "qemu.log"):
+            return f"\nQEMU  {qemu.fetch(settings, options.logs / 'qemu.log')}"
     if wishes.words[:1] == (COMPARE,):
         return _compare(wishes, stack, settings, options, summary)
     target = read_target(wishes.words)
     budgets = budget.read_budgets(settings.root / "census.toml", [workload.name for workload in NAMED])
+    _prove(settings, options, summary)
     found = take(target, wishes, stack, settings, options, summary)
     folder = wishes.out or settings.root / ".build" / "census" / file_name(found[0].census.variant)
     first = keep(found, folder)
@@ -52,6 +56,13 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
         return closing
     console.say(closing)
     return _hold(found, budgets)
+
+
+def _prove(settings: Settings, options: Options, summary: Summary) -> None:
+    """Count a program whose answer is known.  Raises `BuildError` when that comes out wrong."""
+    log = options.logs / "known-answer.log"
+    with summary.step("known answer", log) as result:
+        result.append(known_answer.check(settings, options.logs / "known-answer", log))
 
 
 def take(
@@ -145,6 +156,8 @@ def _compare(wishes: Wishes, stack: Stack, settings: Settings, options: Options,
     if len(held) == len(sides) and rest:
         raise UsageError(f"{rest[0]!r} is no side, and there is no variant to count it on")
     folder = wishes.out or settings.root / ".build" / "census"
+    if len(held) < len(sides):
+        _prove(settings, options, summary)
     columns = []
     for side in sides:
         if side.variant is None:

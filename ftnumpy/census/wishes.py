@@ -13,6 +13,7 @@ class Wishes:
 
     ``python`` is an interpreter to count instead of the variant's, ``iterations`` None for what fits the workload,
     ``out`` where reports go instead of ``.build/census``.  ``native`` asks for a native run and the model besides.
+    ``fetch_qemu`` asks for QEMU to be unpacked into the cache, and for nothing else.
     """
 
     words: tuple[str, ...]
@@ -21,3 +22,4 @@ class Wishes:
     iterations: int | None
     native: bool
     out: Path | None
+    fetch_qemu: bool

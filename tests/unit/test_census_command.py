@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from census_samples import PATCHED, REPORT, STOCK, census
 
-from ftnumpy.census import command, report
+from ftnumpy.census import command, known_answer, qemu, report
 from ftnumpy.census.report import Report
 from ftnumpy.census.target import Target
 from ftnumpy.census.wishes import Wishes
 from ftnumpy.census.workloads import NAMED
 from ftnumpy.console import Summary
-from ftnumpy.errors import BudgetExceeded, UsageError
+from ftnumpy.errors import BudgetExceeded, BuildError, UsageError
 from ftnumpy.options import Options
 from ftnumpy.settings import ROOT, Settings, read_settings
 from ftnumpy.stack import Stack, read_stack, read_variant
@@ -50,11 +50,16 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Target]]:
         ]
 
     monkeypatch.setattr(command, "take", take)
+    monkeypatch.setattr(known_answer, "check", lambda settings, folder, log: "exact")
     return asked
 
 
-def run(settings: Settings, *words: str, variant: str = "patched", iterations: int | None = None) -> str:
-    wishes = Wishes(words=words, python=None, threads=2, iterations=iterations, native=False, out=None)
+def run(
+    settings: Settings, *words: str, variant: str = "patched", iterations: int | None = None, fetch: bool = False
+) -> str:
+    wishes = Wishes(
+        words=words, python=None, threads=2, iterations=iterations, native=False, out=None, fetch_qemu=fetch
+    )
     options = Options(variant=read_variant(variant), profile="default", minutes=2, seed=1, logs=settings.cache / "logs")
     return command.run(wishes, STACK, settings, options, Summary("census"))
 
@@ -101,6 +106,27 @@ def test_budgets_are_those_of_patched_as_it_is_counted_by_default(
     how: dict[str, object], settings: Settings, taken: list[tuple[str, Target]]
 ) -> None:
     assert "within census.toml" not in run(settings, "sum", **how)  # type: ignore[arg-type]
+
+
+def test_nothing_is_taken_by_a_plugin_that_counts_wrong(
+    settings: Settings, taken: list[tuple[str, Target]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def check(settings: Settings, folder: Path, log: Path) -> str:
+        raise BuildError("the census does not count right")
+
+    monkeypatch.setattr(known_answer, "check", check)
+    for words in (["sin"], ["compare", "stock", "patched"]):
+        with pytest.raises(BuildError, match="does not count right"):
+            run(settings, *words)
+    assert taken == []
+
+
+def test_qemu_is_fetched_and_nothing_else_done(
+    settings: Settings, taken: list[tuple[str, Target]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(qemu, "fetch", lambda settings, log: settings.cache / "qemu")
+    assert run(settings, fetch=True) == f"\nQEMU  {settings.cache / 'qemu'}"
+    assert taken == []
 
 
 def test_nothing_is_taken_when_the_budgets_can_not_be_read(settings: Settings, taken: list[tuple[str, Target]]) -> None:

@@ -194,6 +194,7 @@ def test_what_follows_a_censuss_target_is_the_programs_own(monkeypatch: pytest.M
         iterations=None,
         native=False,
         out=None,
+        fetch_qemu=False,
     )
     assert options.variant.name == "stock"
 
