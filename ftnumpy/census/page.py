@@ -41,8 +41,8 @@ def report(found: Report) -> str:
 def comparison(found: Sequence[Comparison]) -> str:
     """The page of the same censuses of one or more workloads, side by side."""
     return _PAGES.get_template("tables.html.jinja").render(
-        title=f"Census: {' and '.join(found[0].labels)}",
-        lead="What each object that threads write to in shared cache lines costs, before and after.",
+        title=f"Census: {', '.join(found[0].labels)}",
+        lead="Writes to each object that threads share, side by side.",
         sections=[
             *([grids.comparisons(found)] if len(found) > 1 else []),
             *(grids.comparison(each) for each in found),
