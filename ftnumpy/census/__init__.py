@@ -6,25 +6,29 @@ nothing.  Nothing but the standard library is imported here, because the program
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
+from types import TracebackType
 
 _MARK = 0x0066746E756D7000  # as in plugin/census.c
 _BEGIN, _END = 1, 2
 
 
-@contextlib.contextmanager
-def window() -> Iterator[None]:
-    """Count what the calling thread does in the body.  Each thread opens windows of its own; they may be repeated."""
-    if "FTNUMPY_CENSUS" not in os.environ:
-        yield
-        return
-    # A file of the thread's own: the mark must not itself touch what other threads touch.
-    with open("/dev/zero", "rb", 0) as file:  # noqa: PTH123 - pathlib would be imported into the counted program
-        seek = file.seek
-        seek(_MARK | _BEGIN)
-        try:
-            yield
-        finally:
-            seek(_MARK | _END)
+class window:
+    """``with window():`` counts what the calling thread does in the body.  Every thread opens windows of its own, as
+    often as it likes; windows of one thread don't overlap."""
+
+    def __enter__(self) -> None:
+        self._file = None
+        if "FTNUMPY_CENSUS" in os.environ:
+            # All that the marks need is the window's own: they must not themselves touch what other threads touch.
+            self._file = open("/dev/zero", "rb", 0)  # noqa: PTH123 - pathlib would be imported into the program
+            self._end = _MARK | _END
+            self._seek = self._file.seek
+            self._seek(_MARK | _BEGIN)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._file is not None:
+            self._seek(self._end)
+            self._file.close()

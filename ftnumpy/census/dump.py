@@ -12,10 +12,12 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread that had windows: how many, and the instructions in them."""
+    """A thread that had windows: how many, the instructions in them, and accesses that are told nowhere because the
+    plugin's tables were full."""
 
     windows: int
     instructions: int
+    lost: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,7 @@ def read(path: Path) -> Dump:
     return Dump(
         line_size=int(head[1]),
         burst=int(head[2]),
-        threads={int(t): Thread(int(windows), int(count)) for t, windows, count in records.get("thread", [])},
+        threads={int(t): Thread(int(a), int(b), int(c)) for t, a, b, c in records.get("thread", [])},
         instructions={
             int(number): Instruction(int(pc, 16), locked == "1")
             for number, pc, locked in records.get("instruction", [])

@@ -42,7 +42,7 @@ def count(settings: Settings, threads: int, iterations: int, folder: Path, log: 
     ``folder`` is made and keeps the dump.  Raises as `runner.take` does.
     """
     machine = qemu.find(settings)
-    library = plugin.plugin(settings, machine.api, log)
+    library = plugin.plugin(settings, machine, log)
     program = plugin.known_answer(settings, log)
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / "known-answer"

@@ -16,8 +16,6 @@ from ftnumpy.settings import Settings
 PROGRAM = "qemu-x86_64"
 PACKAGE = "qemu-user"
 CPU = "Nehalem"  # for -cpu: the default, qemu64, lacks what NumPy is compiled for
-# The versions of the plugin API that the plugin can be compiled for, and the QEMU that brought each.
-APIS = {1: (4, 2), 2: (8, 2), 3: (9, 0), 4: (9, 1), 5: (10, 1)}
 ADVICE = f"""Install it:
   Debian, Ubuntu: sudo apt-get install {PACKAGE}; without root: ftnumpy census --fetch-qemu
   Fedora: sudo dnf install qemu-user; Arch: sudo pacman -S qemu-user
@@ -26,11 +24,10 @@ or put a {PROGRAM} of 7.2 or later, built with --enable-plugins, on PATH"""
 
 @dataclass(frozen=True, kw_only=True)
 class Qemu:
-    """A ``program`` that takes plugins of version ``api``; ``version`` as it says itself, such as ``7.2.22``."""
+    """A ``program`` that takes plugins; ``version`` as it says itself, such as ``7.2.22``."""
 
     program: Path
     version: str
-    api: int
 
 
 def find(settings: Settings) -> Qemu:
@@ -57,8 +54,7 @@ def identify(program: Path) -> Qemu:
         raise PrerequisiteError(f"{program} is QEMU {match[0][8:]}; the census needs 7.2 or later.\n{ADVICE}")
     if "-plugin" not in help_text:
         raise PrerequisiteError(f"{program} was built without plugins.\n{ADVICE}")
-    api = max(number for number, since in APIS.items() if since <= version)
-    return Qemu(program=program, version=match[0][8:], api=api)
+    return Qemu(program=program, version=match[0][8:])
 
 
 def fetch(settings: Settings, log: Path) -> Path:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ftnumpy import compiler, process
+from ftnumpy import compiler, console, process
 from ftnumpy.census import count, dump, names, plugin, qemu
 from ftnumpy.census.count import Subject
 from ftnumpy.census.tally import Census
@@ -58,8 +58,9 @@ def take(
     if iterations is not None and iterations < 1:
         raise UsageError(f"{iterations} iterations can't be meant; give at least 1")
     started = time.monotonic()
+    what = f"the census of {Path(program[0]).name if program else f'{len(workloads)} workloads'}"
     machine = qemu.find(settings)
-    library = plugin.plugin(settings, machine.api, log)
+    library = plugin.plugin(settings, machine, log)
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / "dump"
     for old in folder.glob("dump.*"):
@@ -86,21 +87,25 @@ def take(
             *(machine.program, "-cpu", qemu.CPU, "-plugin", ",".join([str(library), *options])),
             *(python, GUEST, folder / "job.json"),
         ],
-        what=f"census of {program[0] if program else f'{len(workloads)} workloads'}",
+        what=what,
         log=log,
         env=environment(settings),
         timeout=TIMEOUT,
     )
+    if not out.with_suffix(".names").exists():
+        raise BuildError(
+            f"{what} ended without telling what it had used, as by os._exit; let it come to its end (log: {log})"
+        )
     found = names.read_names(out.with_suffix(".names"))
     labels = [(workload.name, iterations or workload.iterations) for workload in workloads]
     if program:
         labels = [(Path(program[0]).name, iterations or 1)]
     dumps = [out.with_suffix(f".{number}") for number in range(len(labels))]
-    missing = [path for path in dumps if not path.exists()]
-    if missing:
-        raise BuildError(f"the program ended without the census's {missing[0]}; log: {log}")
     taken = []
     read = [dump.read(path) for path in dumps]
+    lost = sum(thread.lost for data in read for thread in data.threads.values())
+    if lost:
+        console.warn(f"the program uses so much memory that {lost} of its accesses could not be kept; count less of it")
     for path, data, (label, times) in zip(dumps, read, labels, strict=True):
         subject = Subject(
             workload=label,

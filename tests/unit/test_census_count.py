@@ -24,7 +24,7 @@ def take(
     lines = {int(row.split()[2], 16) // 64 * 64 for row in accesses.splitlines()}
     rows = [f"line {thread} {line:x} 0 0 5" for line in lines for thread in (1, 2)]
     (tmp_path / "dump.0").write_text(
-        "census 1 64 200\nthread 1 1 1000\nthread 2 1 3000\n"
+        "census 1 64 200\nthread 1 1 1000 0\nthread 2 1 3000 0\n"
         + "\n".join(rows)
         + f"\n{accesses}\n{extra}"
         + "context 1 0\ncontext 2 0\ncontext 1 1 400101\ncontext 2 1 400101\n"

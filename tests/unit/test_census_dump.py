@@ -11,7 +11,7 @@ from ftnumpy.census.dump import Access, Call, Instruction, LineCount, Step, Thre
 from ftnumpy.errors import BuildError
 
 WHOLE = """census 1 64 200
-thread 2 1 5000
+thread 2 1 5000 0
 line 2 7f0040 3 2 1
 access 2 7f0048 9 1 0 2
 access 2 7f0040 4 0 3 0
@@ -20,7 +20,7 @@ step 2 40 7f0040 0
 step 2 7 7f0040 2
 context 2 0
 context 2 1 401000 402000
-thread 1 2 6000
+thread 1 2 6000 3
 line 1 7f0040 0 5 1
 access 1 7f0048 9 1 0 5
 context 1 1 403000
@@ -39,7 +39,7 @@ def write(folder: Path, text: str) -> Path:
 def test_a_dump_is_read_as_it_was_written(tmp_path: Path) -> None:
     found = dump.read(write(tmp_path, WHOLE))
     assert (found.line_size, found.burst) == (64, 200)
-    assert found.threads == {2: Thread(1, 5000), 1: Thread(2, 6000)}
+    assert found.threads == {2: Thread(1, 5000, 0), 1: Thread(2, 6000, 3)}
     assert found.instructions == {9: Instruction(0x400010, True), 4: Instruction(0x400020, False)}
     assert found.lines == [LineCount(2, 0x7F0040, 3, 2, 1), LineCount(1, 0x7F0040, 0, 5, 1)]
     # A context's number is its thread's own.
@@ -53,7 +53,7 @@ def test_a_dump_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_dump_without_shared_lines_is_whole_too(tmp_path: Path) -> None:
-    found = dump.read(write(tmp_path, "census 1 64 200\nthread 1 1 10\nend\n"))
+    found = dump.read(write(tmp_path, "census 1 64 200\nthread 1 1 10 0\nend\n"))
     assert found.lines == found.accesses == found.calls == []
 
 

@@ -183,7 +183,7 @@ def main() -> None:
     if job["program"]:
         run_program(job)
     else:
-        sys.path[:0] = [os.getcwd()]
+        sys.path[0] = os.getcwd()
         count_workloads(job)
 
 

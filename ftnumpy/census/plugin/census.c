@@ -60,6 +60,8 @@ enum {
     CLONE_THREAD_FLAG = 0x10000,
 };
 
+#define MEMORY (UINT64_C(512) << 20) /* bytes that all tables of accesses and lines together may have */
+
 /* x86-64 system calls. */
 enum { SYS_LSEEK = 8, SYS_CLONE = 56, SYS_EXIT = 60, SYS_FUTEX = 202, SYS_MADVISE = 28, SYS_EXIT_GROUP = 231 };
 enum { SYS_CLONE3 = 435 };
@@ -126,7 +128,7 @@ typedef struct Thread {
     uint32_t generation;
     uint64_t windows;
     uint64_t executed; /* instructions, only while active */
-    uint64_t lost;     /* accesses that no memory was left for */
+    uint64_t lost;     /* accesses that are told in no table, because MEMORY was used up */
 
     Call *stack;
     uint32_t depth;
@@ -161,6 +163,8 @@ static bool instrumenting;
 /* Release when set; relaxed when read by callbacks, whose order against it `stop_counting` sees to. */
 static atomic_bool stopped;
 static bool membarrier_works;
+
+static _Atomic uint64_t memory_used; /* relaxed: a sum that no other data depends on */
 
 static _Atomic(Thread *) vcpus[MAX_VCPUS]; /* relaxed: each slot is used by one thread at a time */
 static pthread_mutex_t threads_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -364,9 +368,22 @@ static inline uint64_t access_hash(uint64_t word, uint32_t instruction, uint32_t
     return mix(word ^ ((uint64_t)instruction << 40) ^ ((uint64_t)context << 20));
 }
 
-static void grow_accesses(Thread *thread) {
+/* A table of `size` entries in place of one of half as many; NULL when all together would have more than MEMORY. */
+static void *table(size_t size, size_t entry) {
+    uint64_t more = size * entry / 2;
+    if (size * entry > MEMORY || atomic_fetch_add_explicit(&memory_used, more, memory_order_relaxed) + more > MEMORY) {
+        atomic_fetch_sub_explicit(&memory_used, more, memory_order_relaxed);
+        return NULL;
+    }
+    return allocate(size, entry);
+}
+
+static bool grow_accesses(Thread *thread) {
     size_t size = thread->accesses_size ? 2 * thread->accesses_size : 4096;
-    Access *larger = allocate(size, sizeof *larger);
+    Access *larger = table(size, sizeof *larger);
+    if (larger == NULL) {
+        return false;
+    }
     for (size_t k = 0; k < thread->accesses_size; k++) {
         Access *old = &thread->accesses[k];
         if (old->reads | old->writes) {
@@ -380,11 +397,15 @@ static void grow_accesses(Thread *thread) {
     free(thread->accesses);
     thread->accesses = larger;
     thread->accesses_size = size;
+    return true;
 }
 
-static void grow_lines(Thread *thread) {
+static bool grow_lines(Thread *thread) {
     size_t size = thread->lines_size ? 2 * thread->lines_size : 1024;
-    LineCount *larger = allocate(size, sizeof *larger);
+    LineCount *larger = table(size, sizeof *larger);
+    if (larger == NULL) {
+        return false;
+    }
     for (size_t k = 0; k < thread->lines_size; k++) {
         if (thread->lines[k].used) {
             size_t slot = mix(thread->lines[k].line) & (size - 1);
@@ -397,6 +418,7 @@ static void grow_lines(Thread *thread) {
     free(thread->lines);
     thread->lines = larger;
     thread->lines_size = size;
+    return true;
 }
 
 static inline LineCount *find_line(const Thread *thread, uint64_t line) {
@@ -413,8 +435,10 @@ static inline LineCount *find_line(const Thread *thread, uint64_t line) {
 
 static inline void count_word(Thread *thread, uint64_t word, const Instruction *instruction, uint32_t context,
                               bool store) {
-    if (2 * (thread->accesses_used + 1) > thread->accesses_size) {
-        grow_accesses(thread);
+    bool full = 2 * (thread->accesses_used + 1) > thread->accesses_size && !grow_accesses(thread);
+    if (thread->accesses_size == 0) {
+        thread->lost++;
+        return;
     }
     size_t mask = thread->accesses_size - 1;
     size_t slot = access_hash(word, instruction->id, context) & mask;
@@ -422,6 +446,10 @@ static inline void count_word(Thread *thread, uint64_t word, const Instruction *
     for (;; slot = (slot + 1) & mask) {
         access = &thread->accesses[slot];
         if ((access->reads | access->writes) == 0) {
+            if (full) {
+                thread->lost++;
+                return;
+            }
             access->word = word;
             access->instruction = instruction->id;
             access->context = context;
@@ -440,10 +468,12 @@ static inline void count_word(Thread *thread, uint64_t word, const Instruction *
 }
 
 static inline void count_line(Thread *thread, uint64_t line, const Instruction *instruction, bool store) {
-    if (2 * (thread->lines_used + 1) > thread->lines_size) {
-        grow_lines(thread);
-    }
+    bool full = 2 * (thread->lines_used + 1) > thread->lines_size && !grow_lines(thread);
     LineCount *count = find_line(thread, line);
+    if (count == NULL || (full && !count->used)) {
+        thread->lost++;
+        return;
+    }
     if (!count->used) {
         count->used = 1;
         count->line = line;
@@ -648,7 +678,8 @@ static void write_context(FILE *file, const Thread *thread, uint32_t index) {
 }
 
 static void write_thread(FILE *file, const Thread *thread, const SharedLines *lines, bool *instructions) {
-    fprintf(file, "thread %" PRIu32 " %" PRIu64 " %" PRIu64 "\n", thread->serial, thread->windows, thread->executed);
+    fprintf(file, "thread %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", thread->serial, thread->windows,
+            thread->executed, thread->lost);
     bool *contexts = allocate(thread->contexts_used + 1, sizeof *contexts);
     for (size_t k = 0; k < thread->lines_size; k++) {
         const LineCount *count = &thread->lines[k];
@@ -691,6 +722,11 @@ static void write_thread(FILE *file, const Thread *thread, const SharedLines *li
 }
 
 static void forget(Thread *thread) {
+    uint64_t had = thread->accesses_size * sizeof(Access) + thread->lines_size * sizeof(LineCount);
+    /* Each first table was counted by half. */
+    had -= thread->accesses_size ? 4096 / 2 * sizeof(Access) : 0;
+    had -= thread->lines_size ? 1024 / 2 * sizeof(LineCount) : 0;
+    atomic_fetch_sub_explicit(&memory_used, had, memory_order_relaxed);
     free(thread->accesses);
     free(thread->lines);
     free(thread->contexts);
@@ -709,7 +745,7 @@ static void forget(Thread *thread) {
     thread->contexts_used = thread->contexts_size = thread->context_index_size = 0;
     thread->frames_used = thread->frames_size = thread->calls_used = thread->calls_size = thread->steps_used = 0;
     thread->windows = whole;
-    thread->executed = thread->step_at = 0;
+    thread->executed = thread->step_at = thread->lost = 0;
     thread->generation++;
 }
 

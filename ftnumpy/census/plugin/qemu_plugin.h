@@ -1,9 +1,9 @@
 /* The part of QEMU's TCG plugin API that census.c uses, declared by hand because distributions don't package the
  * header.  After QEMU's documentation, "QEMU TCG Plugins", and the symbols that qemu-x86_64 exports.
  *
- * API versions: 1 (QEMU 4.2 to 8.1), 2 (8.2), 3 (9.0), 4 (9.1 and later).  A plugin says which one it was compiled for
- * in `qemu_plugin_version`, and QEMU refuses one that it can't serve.  Of what is declared here only
- * qemu_plugin_insn_data changed (in 3: it copies instead of returning a pointer), so `CENSUS_API` chooses.
+ * The API has versions, from 1 in QEMU 4.2 on.  A plugin says which one it was compiled for in `qemu_plugin_version`,
+ * and QEMU refuses one that it can't serve.  Of what is declared here only qemu_plugin_insn_data changed (in version 3:
+ * it copies instead of returning a pointer), so `CENSUS_API` chooses.
  */
 #pragma once
 
