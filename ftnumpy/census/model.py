@@ -30,7 +30,7 @@ SOURCE = Path(__file__).with_name("replay.c")
 LABEL = "a model"
 CORES = (1, 2, 4, 8, 16, 32, 64)  # replay.c takes up to 64
 PASSES = 3
-TRACED = 5_000_000  # accesses that the census's plugin should keep of each thread, 16 bytes each
+TRACED = 1_000_000  # accesses that the census's plugin should keep of each thread, 16 bytes each
 # What the threads of a round may wait for a processor, and what they must be at it together, as shares of their time,
 # for the round to say something about lines.
 MOST_QUEUED = 0.05

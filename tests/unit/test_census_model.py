@@ -110,6 +110,15 @@ def test_a_reader_fetches_a_line_once_for_each_write_to_it(replay: Replay) -> No
     assert transfers(found) == pytest.approx(2 * written, abs=3)
 
 
+def test_readers_of_a_line_that_nobody_holds_for_writing_are_served_side_by_side(replay: Replay) -> None:
+    writer = trace(10_000, *([(1000, A, LOCKED)] * 10))
+    reader = trace(10_000, *([(10, A, READ)] * 1000))
+    (found,) = replay([writer, *[reader] * 7], (8,))
+    # All seven wait after each write, but the line changes hands only for the first of them and for the writer.
+    assert transfers(found) == pytest.approx(2 * model.PASSES * 10, abs=3)
+    assert found["lines"][0]["wait_ns"] > 7 * 30 * (model.PASSES * 10 - 2)
+
+
 def test_plain_writes_dont_wait_but_a_locked_one_waits_for_them(replay: Replay) -> None:
     plain = [trace(1000 * 100, *([(1000, A, WRITE)] * 100))]
     (found,) = replay(plain, (2,))
@@ -238,6 +247,10 @@ def test_how_long_a_line_is_kept_follows_from_contended_adds() -> None:
     assert model.keep(cost(contended=0.1)) == 72
 
 
+def thread(instructions: int) -> Thread:
+    return Thread(windows=1, instructions=instructions, lost=0)
+
+
 def dump(threads: dict[int, Thread], steps: dict[int, list[Step]]) -> Dump:
     return Dump(
         line_size=64,
@@ -254,7 +267,7 @@ def dump(threads: dict[int, Thread], steps: dict[int, list[Step]]) -> Dump:
 def test_a_trace_that_was_cut_ends_at_its_last_step() -> None:
     steps = [Step(100, A, LOCKED), Step(900, A, LOCKED)]
     (whole, cut, idle) = model.read_traces(
-        dump({1: Thread(1, 1100), 2: Thread(1, 9000), 3: Thread(1, 700)}, {1: steps, 2: steps}), instructions=100
+        dump({1: thread(1100), 2: thread(9000), 3: thread(700)}, {1: steps, 2: steps}), instructions=100
     )
     assert (whole.instructions, cut.instructions, idle.instructions) == (1100, 1000, 700)
     assert idle.steps == []
@@ -280,7 +293,7 @@ def test_a_prediction_says_what_it_is_made_of(settings: Settings, tmp_path: Path
     steps = [Step(1000, A, LOCKED)] * 100
     found = model.predict(
         census(line(A), line(B), instructions=1000),
-        dump({1: Thread(1, 100_000), 2: Thread(1, 100_000)}, {1: steps, 2: steps}),
+        dump({1: thread(100_000), 2: thread(100_000)}, {1: steps, 2: steps}),
         times([sample(160)] * 5, [1.0] * 5, one=500.0),
         cost(handover=50, own=10, contended=60),
         settings=settings,
@@ -310,7 +323,7 @@ def test_a_census_without_a_trace_is_refused(settings: Settings, tmp_path: Path)
     with pytest.raises(UsageError, match="kept no trace"):
         model.predict(
             census(line(A), instructions=1000),
-            dump({1: Thread(1, 100_000)}, {}),
+            dump({1: thread(100_000)}, {}),
             times([sample(160)] * 5, [1.0] * 5),
             cost(),
             settings=settings,
