@@ -11,7 +11,7 @@ from ftnumpy.census import grids, wording
 from ftnumpy.census.compare import Comparison
 from ftnumpy.census.report import Report
 
-_PAGES = Environment(
+PAGES = Environment(
     loader=PackageLoader("ftnumpy.census", "pages"),
     autoescape=True,
     undefined=StrictUndefined,
@@ -19,7 +19,7 @@ _PAGES = Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_PAGES.filters |= {
+PAGES.filters |= {
     "figure": wording.figure,
     "place": wording.place,
     "sharing": wording.sharing,
@@ -29,7 +29,7 @@ _PAGES.filters |= {
 
 def report(found: Report) -> str:
     """The page of one workload: its lines with their words and sites, system calls, the native run, the model."""
-    return _PAGES.get_template("report.html.jinja").render(
+    return PAGES.get_template("report.html.jinja").render(
         title=f"Census of {found.census.workload} on {found.census.variant}",
         census=found.census,
         unit=wording.per(found.census),
@@ -40,7 +40,7 @@ def report(found: Report) -> str:
 
 def comparison(found: Sequence[Comparison]) -> str:
     """The page of the same censuses of one or more workloads, side by side."""
-    return _PAGES.get_template("tables.html.jinja").render(
+    return PAGES.get_template("tables.html.jinja").render(
         title=f"Census: {', '.join(found[0].labels)}",
         lead="Writes to each object that threads share, side by side.",
         sections=[
@@ -54,7 +54,7 @@ def comparison(found: Sequence[Comparison]) -> str:
 def overview(found: Sequence[Report], links: Sequence[Path]) -> str:
     """The page of several workloads, with links to the page of each."""
     censuses = [each.census for each in found]
-    return _PAGES.get_template("tables.html.jinja").render(
+    return PAGES.get_template("tables.html.jinja").render(
         title=f"Census of {len(found)} workloads on {censuses[0].variant}",
         lead="Writes that make cache lines travel between cores, workload by workload.",
         sections=[grids.overview(censuses)],
