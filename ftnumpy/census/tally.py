@@ -5,10 +5,7 @@ A line is a cache line of 64 bytes that at least two threads touched inside thei
 
 from __future__ import annotations
 
-import dataclasses
-import json
 from dataclasses import dataclass
-from pathlib import Path
 
 FORMAT = 1  # raised whenever a field changes its meaning
 
@@ -113,10 +110,3 @@ class Census:
     def plain(self) -> float:
         """Other writes to shared lines."""
         return sum(line.plain for line in self.lines)
-
-
-def save(census: Census, path: Path) -> None:
-    """Write ``census`` as JSON, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(json.dumps({"format": FORMAT} | dataclasses.asdict(census), indent=1) + "\n", encoding="utf-8")
-    part.rename(path)
