@@ -52,7 +52,7 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
     for grid in _grids(found):
         table.show(grid)
     closing = f"\npage  {first}"
-    if wishes.python or wishes.iterations or options.variant != PATCHED:
+    if wishes.python or wishes.iterations or options.environment_name != PATCHED.name:
         return closing
     console.say(closing)
     return _hold(found, budgets)
@@ -70,9 +70,11 @@ def take(
 ) -> list[Report]:
     """A report on each workload of ``target``, or on its program; builds what it needs, a step of ``summary`` each."""
     if wishes.python is None:
-        python, name = environment.user_environment(stack, settings, options, summary).python, options.variant.name
-    else:
+        python, name = environment.user_environment(stack, settings, options, summary).python, options.environment_name
+    elif wishes.python.is_file():
         python, name = wishes.python, str(wishes.python)
+    else:
+        raise UsageError(f"--python names {wishes.python}, which is no file; give the path of an interpreter")
     # The whole list is taken for its counts.
     alone = not wishes.native or target.workloads == NAMED
     log = options.logs / f"census-{file_name(name)}.log"
@@ -165,7 +167,7 @@ def _compare(wishes: Wishes, stack: Stack, settings: Settings, options: Options,
             continue
         target = read_target(rest or in_files or COMPARED)
         taken = take(target, wishes, stack, settings, replace(options, variant=side.variant), summary)
-        keep(taken, folder / file_name(side.variant.name))
+        keep(taken, folder / file_name(taken[0].census.variant))
         columns.append({each.census.workload: each for each in taken})
     common = [name for name in columns[0] if all(name in column for column in columns)]
     if not common:

@@ -162,8 +162,9 @@ def native(found: Native) -> Grid:
         ("switches forced by the kernel", found.forced_switches),
     )
     traced = f" (under {found.tracer})" if found.tracer else ""
+    whole = "per iteration and thread" if found.iterations > 1 else "from start to end, all together"
     return Grid(
-        title=f"native run, {found.threads} threads, per iteration and thread: median and quartiles of {found.rounds}",
+        title=f"native run, {found.threads} threads, {whole}: median and quartiles of {found.rounds} runs",
         columns=("what", "figure"),
         words=frozenset((0,)),
         rows=(

@@ -10,7 +10,7 @@ from census_samples import PATCHED, REPORT, STOCK, census
 
 from ftnumpy.census import command, known_answer, qemu, report
 from ftnumpy.census.report import Report
-from ftnumpy.census.target import Target
+from ftnumpy.census.target import Target, read_target
 from ftnumpy.census.wishes import Wishes
 from ftnumpy.census.workloads import NAMED
 from ftnumpy.console import Summary
@@ -106,6 +106,21 @@ def test_budgets_are_those_of_patched_as_it_is_counted_by_default(
     how: dict[str, object], settings: Settings, taken: list[tuple[str, Target]]
 ) -> None:
     assert "within census.toml" not in run(settings, "sum", **how)  # type: ignore[arg-type]
+
+
+def test_an_interpreter_that_is_not_there_is_told(settings: Settings) -> None:
+    wishes = Wishes(
+        words=("sin",),
+        python=settings.root / "python",
+        threads=2,
+        iterations=None,
+        native=False,
+        out=None,
+        fetch_qemu=False,
+    )
+    options = Options(variant=read_variant("patched"), profile="default", minutes=2, seed=1, logs=settings.cache)
+    with pytest.raises(UsageError, match="python, which is no file"):
+        command.take(read_target(["sin"]), wishes, STACK, settings, options, Summary("census"))
 
 
 def test_nothing_is_taken_by_a_plugin_that_counts_wrong(
