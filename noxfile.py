@@ -59,6 +59,12 @@ def census(session: nox.Session) -> None:
 
 
 @nox.session
+def profile(session: nox.Session) -> None:
+    """Draw flame graphs of a workload on stock and patched (a workload, --threads N, --seconds S)."""
+    ftnumpy(session)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, C format and the patch queues' form."""
     ftnumpy(session)

@@ -22,6 +22,7 @@ from ftnumpy import console, doctor, environment, lint, patches_command, results
 from ftnumpy.census.wishes import Wishes
 from ftnumpy.console import Summary
 from ftnumpy.errors import FtnumpyError, UsageError
+from ftnumpy.flames import wishes as flames
 from ftnumpy.options import Options
 from ftnumpy.settings import Settings, read_settings
 from ftnumpy.stack import PATCHED, PROFILES, Stack, read_stack, read_variant
@@ -97,9 +98,11 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         "stress": "ftnumpy.stress",
         "kernel": "ftnumpy.kernel_times",
         "census": "ftnumpy.census.command",
+        "profile": "ftnumpy.flames.command",
     }
     module = importlib.import_module(modules[command])
-    session: Session = partial(module.run, _census_wishes(wishes)) if command == "census" else module.run
+    asked = {"census": _census_wishes, "profile": _profile_wishes}
+    session: Session = partial(module.run, asked[command](wishes)) if command in asked else module.run
     return session
 
 
@@ -113,6 +116,10 @@ def _census_wishes(wishes: argparse.Namespace) -> Wishes:
         out=wishes.out,
         fetch_qemu=wishes.fetch_qemu,
     )
+
+
+def _profile_wishes(wishes: argparse.Namespace) -> flames.Wishes:
+    return flames.Wishes(workload=wishes.workload, threads=wishes.threads, seconds=wishes.seconds)
 
 
 def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
@@ -167,6 +174,7 @@ def _parser() -> _Parser:
     commands.add_parser("stress", parents=[shared], help="run many threads hard on the built stack")
     commands.add_parser("kernel", parents=[shared], help="time the article's kernel on stock and patched")
     _add_census(commands.add_parser("census", parents=[shared], help="count the writes that threads' cores wait for"))
+    _add_profile(commands.add_parser("profile", parents=[shared], help="flame graphs of a workload, stock and patched"))
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")
     patches = commands.add_parser("patches", help="work on the patch queues")
@@ -189,6 +197,21 @@ def _add_census(census: argparse.ArgumentParser) -> None:
     census.add_argument("words", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
+def _add_profile(profile: argparse.ArgumentParser) -> None:
+    profile.add_argument(
+        "workload", nargs="?", default="chain-10", help="one of docs/performance.md (default chain-10)"
+    )
+    profile.add_argument("--threads", type=_count, default=2, help="that run it (default 2)")
+    profile.add_argument("--seconds", type=_seconds, default=10.0, help="how long to record each (default 10)")
+
+
+def _add_scaling(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", metavar="LIST", help="numbers of workers, such as 1,2,4 (default: 1 to all processors)")
+    parser.add_argument("--launches", type=_count, default=5, help="of each workload, in new processes (default 5)")
+    parser.add_argument("--docs", action="store_true", help="write the figures into docs/performance.md")
+    parser.add_argument("words", nargs="*", metavar="WORKLOAD", help="workloads or classes (default: all)")
+
+
 def _count(text: str) -> int:
     count = int(text)
     if not 0 < count <= 1_000_000:
@@ -201,6 +224,13 @@ def _minutes(text: str) -> float:
     if not 0 < minutes <= 24 * 60:
         raise argparse.ArgumentTypeError(f"{text} minutes can't be meant; give more than 0 and at most a day")
     return minutes
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text} seconds can't be meant; give more than 0 and at most an hour")
+    return seconds
 
 
 def _seed(text: str) -> int:

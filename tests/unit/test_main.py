@@ -220,6 +220,7 @@ def test_nox_lists_the_sessions_with_one_line_each() -> None:
         "stress",
         "kernel",
         "census",
+        "profile",
         "lint",
         "doctor",
         "patches",
