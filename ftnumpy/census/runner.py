@@ -62,10 +62,55 @@ def take(
     machine = qemu.find(settings)
     library = plugin.plugin(settings, machine, log)
     folder.mkdir(parents=True, exist_ok=True)
-    out = folder / "dump"
     for old in folder.glob("dump.*"):
         old.unlink()
-    job = {
+    out = folder / "dump"
+    job = folder / "job.json"
+    job.write_text(json.dumps(_job(workloads, program, threads, iterations, out), indent=1) + "\n", encoding="utf-8")
+    options = [str(library), f"out={out}", f"trace={trace}", *(["whole=on"] if program else [])]
+    # QEMU splits at commas, and takes two for one.
+    joined = ",".join(option.replace(",", ",,") for option in options)
+    process.run(
+        [machine.program, "-cpu", qemu.CPU, "-plugin", joined, python, GUEST, job],
+        what=what,
+        log=log,
+        env=environment(settings),
+        timeout=TIMEOUT,
+    )
+    if not out.with_suffix(".names").exists():
+        raise BuildError(
+            f"{what} ended without telling what it had used, as by os._exit; let it come to its end (log: {log})"
+        )
+    labels = [(workload.name, iterations or workload.iterations) for workload in workloads]
+    if program:
+        labels = [(Path(program[0]).name, iterations or 1)]
+    found = names.read_names(out.with_suffix(".names"))
+    taken, lost = [], 0
+    for number, (label, times) in enumerate(labels):
+        path = out.with_suffix(f".{number}")
+        data = dump.read(path)
+        lost += sum(thread.lost for thread in data.threads.values())
+        subject = Subject(
+            workload=label,
+            variant=variant,
+            iterations=times,
+            qemu=machine.version,
+            seconds=time.monotonic() - started,
+        )
+        memory = names.read_memory(path.with_suffix(f"{path.suffix}.memory"))
+        taken.append(Taken(census=count.census(data, found, memory, subject), dump=path))
+    if lost:
+        console.warn(
+            f"{what}: {lost} accesses could not be kept, the program touches too much memory; count less of it"
+        )
+    return taken
+
+
+def _job(
+    workloads: Sequence[Workload], program: Sequence[str], threads: int, iterations: int | None, out: Path
+) -> dict[str, object]:
+    """What the guest is told to do."""
+    return {
         "out": str(out),
         "threads": threads,
         "program": list(program),
@@ -80,43 +125,6 @@ def take(
             for workload in workloads
         ],
     }
-    (folder / "job.json").write_text(json.dumps(job, indent=1) + "\n", encoding="utf-8")
-    options = [f"out={out}", f"trace={trace}", *(["whole=on"] if program else [])]
-    process.run(
-        [
-            *(machine.program, "-cpu", qemu.CPU, "-plugin", ",".join([str(library), *options])),
-            *(python, GUEST, folder / "job.json"),
-        ],
-        what=what,
-        log=log,
-        env=environment(settings),
-        timeout=TIMEOUT,
-    )
-    if not out.with_suffix(".names").exists():
-        raise BuildError(
-            f"{what} ended without telling what it had used, as by os._exit; let it come to its end (log: {log})"
-        )
-    found = names.read_names(out.with_suffix(".names"))
-    labels = [(workload.name, iterations or workload.iterations) for workload in workloads]
-    if program:
-        labels = [(Path(program[0]).name, iterations or 1)]
-    dumps = [out.with_suffix(f".{number}") for number in range(len(labels))]
-    taken = []
-    read = [dump.read(path) for path in dumps]
-    lost = sum(thread.lost for data in read for thread in data.threads.values())
-    if lost:
-        console.warn(f"the program uses so much memory that {lost} of its accesses could not be kept; count less of it")
-    for path, data, (label, times) in zip(dumps, read, labels, strict=True):
-        subject = Subject(
-            workload=label,
-            variant=variant,
-            iterations=times,
-            qemu=machine.version,
-            seconds=time.monotonic() - started,
-        )
-        memory = names.read_memory(path.with_suffix(f"{path.suffix}.memory"))
-        taken.append(Taken(census=count.census(data, found, memory, subject), dump=path))
-    return taken
 
 
 def environment(settings: Settings) -> dict[str, str]:
