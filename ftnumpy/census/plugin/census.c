@@ -60,7 +60,10 @@ enum {
     CLONE_THREAD_FLAG = 0x10000,
 };
 
-#define MEMORY (UINT64_C(512) << 20) /* bytes that all tables of accesses and lines together may have */
+/* Bytes that all threads' tables together may have.  When those of accesses are full, what concerns lines that only one
+ * thread has touched is dropped, see `make_room`. */
+#define ACCESSES_MEMORY (UINT64_C(256) << 20)
+#define LINES_MEMORY (UINT64_C(512) << 20)
 
 /* x86-64 system calls. */
 enum { SYS_LSEEK = 8, SYS_CLONE = 56, SYS_EXIT = 60, SYS_FUTEX = 202, SYS_MADVISE = 28, SYS_EXIT_GROUP = 231 };
@@ -91,6 +94,7 @@ typedef struct {
     uint64_t bursts;    /* that had a write */
     uint32_t used;      /* so that line 0 can be told from an empty slot */
     uint32_t in_writer; /* the present burst has had a write */
+    uint64_t dropped;   /* accesses that are no longer told by word */
 } LineCount;
 
 typedef struct {
@@ -128,7 +132,8 @@ typedef struct Thread {
     uint32_t generation;
     uint64_t windows;
     uint64_t executed; /* instructions, only while active */
-    uint64_t lost;     /* accesses that are told in no table, because MEMORY was used up */
+    uint64_t lost;     /* accesses that are told in no table, because all are full */
+    bool wants_room;   /* the table of accesses should grow and must not */
 
     Call *stack;
     uint32_t depth;
@@ -164,7 +169,10 @@ static bool instrumenting;
 static atomic_bool stopped;
 static bool membarrier_works;
 
-static _Atomic uint64_t memory_used; /* relaxed: a sum that no other data depends on */
+/* Relaxed: sums that no other data depends on. */
+static _Atomic uint64_t accesses_memory;
+static _Atomic uint64_t lines_memory;
+static atomic_bool all_is_shared; /* making room was of no use; relaxed: a hint */
 
 static _Atomic(Thread *) vcpus[MAX_VCPUS]; /* relaxed: each slot is used by one thread at a time */
 static pthread_mutex_t threads_mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -240,6 +248,14 @@ static Thread *new_thread(unsigned vcpu) {
     return thread;
 }
 
+/* The newest thread; `next` leads to all older ones and never changes. */
+static Thread *first_thread(void) {
+    pthread_mutex_lock(&threads_mutex);
+    Thread *first = threads;
+    pthread_mutex_unlock(&threads_mutex);
+    return first;
+}
+
 static inline Thread *thread_of(unsigned vcpu) {
     Thread *thread = vcpu < MAX_VCPUS ? atomic_load_explicit(&vcpus[vcpu], memory_order_relaxed) : NULL;
     return thread != NULL ? thread : new_thread(vcpu);
@@ -274,10 +290,7 @@ static void stop_counting(void) {
     } else {
         atomic_thread_fence(memory_order_seq_cst);
     }
-    pthread_mutex_lock(&threads_mutex);
-    Thread *first = threads;
-    pthread_mutex_unlock(&threads_mutex);
-    for (Thread *thread = first; thread != NULL; thread = thread->next) {
+    for (Thread *thread = first_thread(); thread != NULL; thread = thread->next) {
         while (atomic_load_explicit(&thread->busy, memory_order_acquire)) {
             sched_yield();
         }
@@ -368,30 +381,33 @@ static inline uint64_t access_hash(uint64_t word, uint32_t instruction, uint32_t
     return mix(word ^ ((uint64_t)instruction << 40) ^ ((uint64_t)context << 20));
 }
 
-/* A table of `size` entries in place of one of half as many; NULL when all together would have more than MEMORY. */
-static void *table(size_t size, size_t entry) {
-    uint64_t more = size * entry / 2;
-    if (size * entry > MEMORY || atomic_fetch_add_explicit(&memory_used, more, memory_order_relaxed) + more > MEMORY) {
-        atomic_fetch_sub_explicit(&memory_used, more, memory_order_relaxed);
-        return NULL;
+/* Whether `used` may go from `old` to `wanted` bytes of one table without exceeding `limit`; then it has. */
+static bool reserve(_Atomic uint64_t *used, uint64_t old, uint64_t wanted, uint64_t limit) {
+    uint64_t more = wanted - old;
+    if (atomic_fetch_add_explicit(used, more, memory_order_relaxed) + more > limit) {
+        atomic_fetch_sub_explicit(used, more, memory_order_relaxed);
+        return false;
     }
-    return allocate(size, entry);
+    return true;
+}
+
+static void insert_access(Access *table, size_t size, const Access *access) {
+    size_t slot = access_hash(access->word, access->instruction, access->context) & (size - 1);
+    while (table[slot].reads | table[slot].writes) {
+        slot = (slot + 1) & (size - 1);
+    }
+    table[slot] = *access;
 }
 
 static bool grow_accesses(Thread *thread) {
     size_t size = thread->accesses_size ? 2 * thread->accesses_size : 4096;
-    Access *larger = table(size, sizeof *larger);
-    if (larger == NULL) {
+    if (!reserve(&accesses_memory, thread->accesses_size * sizeof(Access), size * sizeof(Access), ACCESSES_MEMORY)) {
         return false;
     }
+    Access *larger = allocate(size, sizeof *larger);
     for (size_t k = 0; k < thread->accesses_size; k++) {
-        Access *old = &thread->accesses[k];
-        if (old->reads | old->writes) {
-            size_t slot = access_hash(old->word, old->instruction, old->context) & (size - 1);
-            while (larger[slot].reads | larger[slot].writes) {
-                slot = (slot + 1) & (size - 1);
-            }
-            larger[slot] = *old;
+        if (thread->accesses[k].reads | thread->accesses[k].writes) {
+            insert_access(larger, size, &thread->accesses[k]);
         }
     }
     free(thread->accesses);
@@ -402,10 +418,10 @@ static bool grow_accesses(Thread *thread) {
 
 static bool grow_lines(Thread *thread) {
     size_t size = thread->lines_size ? 2 * thread->lines_size : 1024;
-    LineCount *larger = table(size, sizeof *larger);
-    if (larger == NULL) {
+    if (!reserve(&lines_memory, thread->lines_size * sizeof(LineCount), size * sizeof(LineCount), LINES_MEMORY)) {
         return false;
     }
+    LineCount *larger = allocate(size, sizeof *larger);
     for (size_t k = 0; k < thread->lines_size; k++) {
         if (thread->lines[k].used) {
             size_t slot = mix(thread->lines[k].line) & (size - 1);
@@ -435,10 +451,14 @@ static inline LineCount *find_line(const Thread *thread, uint64_t line) {
 
 static inline void count_word(Thread *thread, uint64_t word, const Instruction *instruction, uint32_t context,
                               bool store) {
-    bool full = 2 * (thread->accesses_used + 1) > thread->accesses_size && !grow_accesses(thread);
-    if (thread->accesses_size == 0) {
-        thread->lost++;
-        return;
+    bool full = false;
+    if (2 * (thread->accesses_used + 1) > thread->accesses_size && !grow_accesses(thread)) {
+        thread->wants_room = !atomic_load_explicit(&all_is_shared, memory_order_relaxed);
+        full = 4 * (thread->accesses_used + 1) > 3 * thread->accesses_size;
+        if (thread->accesses_size == 0) {
+            thread->lost++;
+            return;
+        }
     }
     size_t mask = thread->accesses_size - 1;
     size_t slot = access_hash(word, instruction->id, context) & mask;
@@ -519,6 +539,115 @@ static void count_access(Thread *thread, const Instruction *instruction, uint64_
     }
 }
 
+/* --- room --- */
+
+typedef struct {
+    uint64_t line;
+    uint32_t threads;
+    bool written;
+    bool used;
+} Shared;
+
+typedef struct {
+    Shared *slots;
+    size_t used;
+    size_t size;
+} SharedLines;
+
+static Shared *find_shared(const SharedLines *lines, uint64_t line) {
+    size_t slot = mix(line) & (lines->size - 1);
+    while (lines->slots[slot].used && lines->slots[slot].line != line) {
+        slot = (slot + 1) & (lines->size - 1);
+    }
+    return &lines->slots[slot];
+}
+
+static SharedLines join_lines(void) {
+    size_t total = 0;
+    for (Thread *thread = first_thread(); thread != NULL; thread = thread->next) {
+        total += thread->lines_used;
+    }
+    SharedLines joined = {.size = 1024};
+    while (joined.size < 2 * total) {
+        joined.size *= 2;
+    }
+    joined.slots = allocate(joined.size, sizeof(Shared));
+    for (Thread *thread = first_thread(); thread != NULL; thread = thread->next) {
+        for (size_t k = 0; k < thread->lines_size; k++) {
+            LineCount *count = &thread->lines[k];
+            if (count->used) {
+                Shared *shared = find_shared(&joined, count->line);
+                shared->used = true;
+                shared->line = count->line;
+                shared->threads++;
+                shared->written |= count->writes != 0;
+            }
+        }
+    }
+    return joined;
+}
+
+static bool is_shared(const SharedLines *lines, uint64_t line) {
+    const Shared *shared = find_shared(lines, line);
+    return shared->used && shared->threads > 1 && shared->written;
+}
+
+/* Forget, word by word, what the thread did to lines that no other has touched. */
+static void drop_private(Thread *thread, const SharedLines *lines) {
+    size_t kept = 0;
+    for (size_t k = 0; k < thread->accesses_size; k++) {
+        const Access *access = &thread->accesses[k];
+        kept += (access->reads | access->writes) && find_shared(lines, access->word / LINE)->threads > 1;
+    }
+    size_t size = 4096;
+    while (size < 4 * kept) {
+        size *= 2;
+    }
+    if (size >= thread->accesses_size) {
+        return;
+    }
+    Access *smaller = allocate(size, sizeof *smaller);
+    for (size_t k = 0; k < thread->accesses_size; k++) {
+        const Access *access = &thread->accesses[k];
+        if ((access->reads | access->writes) == 0) {
+            continue;
+        }
+        if (find_shared(lines, access->word / LINE)->threads > 1) {
+            insert_access(smaller, size, access);
+        } else {
+            LineCount *count = find_line(thread, access->word / LINE);
+            if (count != NULL && count->used) {
+                count->dropped += access->reads + access->writes;
+            }
+        }
+    }
+    atomic_fetch_sub_explicit(&accesses_memory, (thread->accesses_size - size) * sizeof(Access), memory_order_relaxed);
+    free(thread->accesses);
+    thread->accesses = smaller;
+    thread->accesses_size = size;
+    thread->accesses_used = kept;
+}
+
+/* Nothing is lost by this but for lines that later turn out to be shared: those miss what was dropped, and the dump
+ * says how much that is. */
+static void make_room(Thread *thread) {
+    pthread_mutex_lock(&dump_mutex);
+    /* Another thread may have made room while this one waited. */
+    if (2 * (thread->accesses_used + 1) > thread->accesses_size) {
+        stop_counting();
+        SharedLines lines = join_lines();
+        for (Thread *each = first_thread(); each != NULL; each = each->next) {
+            drop_private(each, &lines);
+        }
+        free(lines.slots);
+        bool useless = atomic_load_explicit(&accesses_memory, memory_order_relaxed) > ACCESSES_MEMORY / 2;
+        atomic_store_explicit(&all_is_shared, useless, memory_order_relaxed);
+        resume_counting();
+    }
+    thread->wants_room = false;
+    pthread_mutex_unlock(&dump_mutex);
+}
+
 static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *data) {
     const Instruction *instruction = data;
     Thread *thread = thread_of(vcpu);
@@ -526,6 +655,9 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     if (thread->active && enter(thread)) {
         count_access(thread, instruction, address, (size_t)1 << qemu_plugin_mem_size_shift(info), store);
         leave(thread);
+        if (thread->wants_room) {
+            make_room(thread);
+        }
     }
     /* After it is counted: the push belongs to the caller, the pop to the callee. */
     if (instruction->call && store) {
@@ -617,57 +749,6 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *block) {
 
 /* --- the dump --- */
 
-typedef struct {
-    uint64_t line;
-    uint32_t threads;
-    bool written;
-    bool used;
-} Shared;
-
-typedef struct {
-    Shared *slots;
-    size_t used;
-    size_t size;
-} SharedLines;
-
-static Shared *find_shared(const SharedLines *lines, uint64_t line) {
-    size_t slot = mix(line) & (lines->size - 1);
-    while (lines->slots[slot].used && lines->slots[slot].line != line) {
-        slot = (slot + 1) & (lines->size - 1);
-    }
-    return &lines->slots[slot];
-}
-
-static SharedLines join_lines(void) {
-    size_t total = 0;
-    for (Thread *thread = threads; thread != NULL; thread = thread->next) {
-        total += thread->lines_used;
-    }
-    SharedLines joined = {.size = 1024};
-    while (joined.size < 2 * total) {
-        joined.size *= 2;
-    }
-    joined.slots = allocate(joined.size, sizeof(Shared));
-    for (Thread *thread = threads; thread != NULL; thread = thread->next) {
-        for (size_t k = 0; k < thread->lines_size; k++) {
-            LineCount *count = &thread->lines[k];
-            if (count->used) {
-                Shared *shared = find_shared(&joined, count->line);
-                shared->used = true;
-                shared->line = count->line;
-                shared->threads++;
-                shared->written |= count->writes != 0;
-            }
-        }
-    }
-    return joined;
-}
-
-static bool is_shared(const SharedLines *lines, uint64_t line) {
-    const Shared *shared = find_shared(lines, line);
-    return shared->used && shared->threads > 1 && shared->written;
-}
-
 static void write_context(FILE *file, const Thread *thread, uint32_t index) {
     const Context *context = &thread->contexts[index];
     fprintf(file, "context %" PRIu32 " %" PRIu32, thread->serial, index);
@@ -678,16 +759,18 @@ static void write_context(FILE *file, const Thread *thread, uint32_t index) {
 }
 
 static void write_thread(FILE *file, const Thread *thread, const SharedLines *lines, bool *instructions) {
-    fprintf(file, "thread %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", thread->serial, thread->windows,
-            thread->executed, thread->lost);
+    uint64_t lost = thread->lost;
     bool *contexts = allocate(thread->contexts_used + 1, sizeof *contexts);
     for (size_t k = 0; k < thread->lines_size; k++) {
         const LineCount *count = &thread->lines[k];
         if (count->used && is_shared(lines, count->line)) {
             fprintf(file, "line %" PRIu32 " %" PRIx64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", thread->serial,
                     count->line * LINE, count->reads, count->writes, count->bursts);
+            lost += count->dropped;
         }
     }
+    fprintf(file, "thread %" PRIu32 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", thread->serial, thread->windows,
+            thread->executed, lost);
     for (size_t k = 0; k < thread->accesses_size; k++) {
         const Access *access = &thread->accesses[k];
         if ((access->reads | access->writes) && is_shared(lines, access->word / LINE)) {
@@ -722,11 +805,8 @@ static void write_thread(FILE *file, const Thread *thread, const SharedLines *li
 }
 
 static void forget(Thread *thread) {
-    uint64_t had = thread->accesses_size * sizeof(Access) + thread->lines_size * sizeof(LineCount);
-    /* Each first table was counted by half. */
-    had -= thread->accesses_size ? 4096 / 2 * sizeof(Access) : 0;
-    had -= thread->lines_size ? 1024 / 2 * sizeof(LineCount) : 0;
-    atomic_fetch_sub_explicit(&memory_used, had, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&accesses_memory, thread->accesses_size * sizeof(Access), memory_order_relaxed);
+    atomic_fetch_sub_explicit(&lines_memory, thread->lines_size * sizeof(LineCount), memory_order_relaxed);
     free(thread->accesses);
     free(thread->lines);
     free(thread->contexts);
@@ -765,7 +845,7 @@ static void dump(uint64_t number) {
     SharedLines lines = join_lines();
     pthread_mutex_lock(&code_mutex);
     bool *instructions = allocate(code_used + 1, sizeof *instructions);
-    for (Thread *thread = threads; thread != NULL; thread = thread->next) {
+    for (Thread *thread = first_thread(); thread != NULL; thread = thread->next) {
         if (thread->windows) {
             write_thread(file, thread, &lines, instructions);
         }
@@ -829,7 +909,7 @@ static void end_whole(void) {
     stop_counting();
     if (whole) {
         whole = false;
-        for (Thread *thread = threads; thread != NULL; thread = thread->next) {
+        for (Thread *thread = first_thread(); thread != NULL; thread = thread->next) {
             thread->active = false;
             forget(thread);
         }
