@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
-from rich.table import Table
-
-from ftnumpy import console, environment, suites
+from ftnumpy import environment, suites
+from ftnumpy.census import report, table
+from ftnumpy.census.grids import Grid
 from ftnumpy.console import Summary
 from ftnumpy.environment import Environment
 from ftnumpy.errors import BuildError
@@ -54,7 +54,7 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> Ratio:
 
 
 def run(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
-    """Build what is missing, time, and return where the seconds are kept.  Prints the table of ratios."""
+    """Build what is missing, time, and return where the seconds are kept.  Shows the table of ratios."""
     made = {
         variant.name: environment.user_environment(stack, settings, replace(options, variant=variant), summary)
         for variant in (STOCK, PATCHED)
@@ -63,10 +63,16 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
     for size in SIZES:
         with summary.step(f"kernel, {size} elements"):
             seconds[str(size)] = measure(made, size, options.logs / "kernel.log")
-    _show(seconds)
-    raw = options.logs / "kernel-times.json"
-    raw.write_text(json.dumps({"loops": LOOPS, "seconds": seconds}, indent=1) + "\n", encoding="utf-8")
-    return f"\nseconds of every run: {raw}"
+    table.show(ratios(seconds))
+    kept = file(settings)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    report.write(kept, json.dumps({"loops": LOOPS, "seconds": seconds}, indent=1) + "\n")
+    return f"\nseconds of every run: {kept}"
+
+
+def file(settings: Settings) -> Path:
+    """Where the last run's seconds are kept: by number of elements, then as `measure` returns them."""
+    return settings.root / ".build" / "kernel" / "times.json"
 
 
 def measure(made: Mapping[str, Environment], size: int, log: Path) -> dict[str, list[float]]:
@@ -132,19 +138,23 @@ def _ask(workers: Sequence[subprocess.Popen[str]], log: Path, *, threads: int = 
     return max(answers)
 
 
-def _show(seconds: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
-    table = Table(title=f"ratios, median and quartiles of {LAUNCHES * ROUNDS} runs", title_justify="left")
-    table.add_column("")
-    for size in seconds:
-        table.add_column(f"{size} elements")
-    for heading, above, below in (
-        ("stock, 2 threads / 1", "stock 2 threads", "stock 1"),
-        ("patched, 2 threads / 1", "patched 2 threads", "patched 1"),
-        ("stock, 2 processes / 1", "stock 2 processes", "stock 1"),
-        ("patched, 2 processes / 1", "patched 2 processes", "patched 1"),
-        ("patched / stock, main thread alone", "patched main", "stock main"),
-        ("patched / stock, 1 thread", "patched 1", "stock 1"),
-        ("patched / stock, 2 threads", "patched 2 threads", "stock 2 threads"),
-    ):
-        table.add_row(heading, *(str(ratio(runs[above], runs[below])) for runs in seconds.values()))
-    console.out.print(table)
+def ratios(seconds: Mapping[str, Mapping[str, Sequence[float]]]) -> Grid:
+    """What the runs of each size (``seconds`` by number of elements) say, a row for each question."""
+    runs = len(next(iter(seconds.values()))["stock 1"])
+    return Grid(
+        title=f"times of the article's kernel as ratios, median and quartiles of {runs} runs",
+        columns=("", *(f"{size} elements" for size in seconds)),
+        words=frozenset((0,)),
+        rows=tuple(
+            (heading, *(str(ratio(of_size[above], of_size[below])) for of_size in seconds.values()))
+            for heading, above, below in (
+                ("stock, 2 threads / 1", "stock 2 threads", "stock 1"),
+                ("patched, 2 threads / 1", "patched 2 threads", "patched 1"),
+                ("stock, 2 processes / 1", "stock 2 processes", "stock 1"),
+                ("patched, 2 processes / 1", "patched 2 processes", "patched 1"),
+                ("patched / stock, main thread alone", "patched main", "stock main"),
+                ("patched / stock, 1 thread", "patched 1", "stock 1"),
+                ("patched / stock, 2 threads", "patched 2 threads", "stock 2 threads"),
+            )
+        ),
+    )

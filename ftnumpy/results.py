@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ftnumpy.census.report import write
+from ftnumpy.census.report import read, write
 from ftnumpy.console import Summary
 from ftnumpy.errors import FtnumpyError, UsageError
 from ftnumpy.options import Options
@@ -92,11 +92,10 @@ def load(path: Path) -> Outcome:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data.pop("format") != FORMAT:
             raise ValueError
-        steps = tuple(Step(**step) for step in data.pop("steps"))
-        builds = {name: tuple(fingerprints) for name, fingerprints in data.pop("builds").items()}
-        return Outcome(steps=steps, builds=builds, **data)
+        outcome: Outcome = read(Outcome, data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise UsageError(f"{path} is no result that this ftnumpy keeps; remove it and run its session again") from None
+    return outcome
 
 
 def outcomes(settings: Settings) -> tuple[Outcome, ...]:

@@ -7,6 +7,7 @@ import json
 import os
 import types
 import typing
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def load(path: Path) -> Report:
         found = data.pop("format")
         if found != FORMAT:
             raise UsageError(f"{path} has format {found}, this ftnumpy reads format {FORMAT}; take the census again")
-        report: Report = _read(Report, data)
+        report: Report = read(Report, data)
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}") from None
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -55,17 +56,19 @@ def load(path: Path) -> Report:
     return report
 
 
-def _read(kind: Any, data: Any) -> Any:
-    """``data``, made of dicts and lists, as ``kind``: a dataclass, a tuple of one kind, an optional, or a plain
-    value."""
+def read(kind: Any, data: Any) -> Any:
+    """``data``, made of dicts and lists, as ``kind``: a dataclass, a tuple or a mapping of one kind, an optional, or a
+    plain value.  Raises `TypeError` or `KeyError` when it is something else."""
     arguments = typing.get_args(kind)
     if dataclasses.is_dataclass(kind) and isinstance(kind, type):
         kinds = typing.get_type_hints(kind)
-        return kind(**{name: _read(kinds[name], value) for name, value in data.items()})
+        return kind(**{name: read(kinds[name], value) for name, value in data.items()})
     if isinstance(kind, types.UnionType):
-        return None if data is None else _read(arguments[0], data)
+        return None if data is None else read(arguments[0], data)
     if typing.get_origin(kind) is tuple:
-        return tuple(_read(arguments[0], value) for value in data)
+        return tuple(read(arguments[0], value) for value in data)
+    if typing.get_origin(kind) in (dict, Mapping):
+        return {name: read(arguments[1], value) for name, value in data.items()}
     if not isinstance(data, (int, float) if kind is float else kind):
         raise TypeError
     return data

@@ -55,3 +55,13 @@ def test_the_slowest_worker_counts(tmp_path: Path) -> None:
 def test_a_worker_that_dies_is_an_error_that_names_the_log(tmp_path: Path) -> None:
     with start("input()") as worker, pytest.raises(BuildError, match=r"kernel\.log"):
         kernel_times._ask([worker], tmp_path / "kernel.log", size=10, calls=1)
+
+
+def test_a_row_for_each_question_and_a_column_for_each_size() -> None:
+    names = [f"{variant} {case}" for variant in ("stock", "patched") for case, *_ in kernel_times.CASES]
+    stock, patched = ([2.0, 4.0], [1.0, 2.0])
+    seconds = {name: stock if name.startswith("stock") else patched for name in names}
+    grid = kernel_times.ratios({"10": seconds, "500": seconds})
+    assert grid.columns == ("", "10 elements", "500 elements") and "of 2 runs" in grid.title
+    assert grid.rows[0] == ("stock, 2 threads / 1", *["1.00 (1.00 to 1.00)"] * 2)
+    assert grid.rows[-1] == ("patched / stock, 2 threads", *["0.50 (0.50 to 0.50)"] * 2)
