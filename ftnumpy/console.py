@@ -10,7 +10,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Table
 
 # Without a terminal nothing says how wide a reader's window is; 80 columns would fold every path in a table.
@@ -56,6 +64,15 @@ def transfer(description: str, total: int, start: int = 0) -> Iterator[Progress]
     )
     with Progress(*columns, console=out, transient=True, disable=not sys.stdout.isatty()) as progress:
         progress.add_task(description, total=total, completed=start)
+        yield progress
+
+
+@contextmanager
+def counter(description: str, total: int) -> Iterator[Progress]:
+    """A progress bar of ``total`` pieces of work, moved like `transfer`'s; silent without a terminal."""
+    columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=out, transient=True, disable=not sys.stdout.isatty()) as progress:
+        progress.add_task(description, total=total)
         yield progress
 
 

@@ -1,0 +1,1 @@
+"""How NumPy's work scales with workers: threads of each variant beside processes, on twelve classes of real work."""
