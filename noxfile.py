@@ -65,6 +65,12 @@ def profile(session: nox.Session) -> None:
 
 
 @nox.session
+def scaling(session: nox.Session) -> None:
+    """Measure how twelve classes of work scale with workers, before and after (--workers, --launches)."""
+    ftnumpy(session)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, C format and the patch queues' form."""
     ftnumpy(session)

@@ -24,6 +24,7 @@ from ftnumpy.console import Summary
 from ftnumpy.errors import FtnumpyError, UsageError
 from ftnumpy.flames import wishes as flames
 from ftnumpy.options import Options
+from ftnumpy.scaling import wishes as scaling
 from ftnumpy.settings import Settings, read_settings
 from ftnumpy.stack import PATCHED, PROFILES, Stack, read_stack, read_variant
 
@@ -98,10 +99,11 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         "stress": "ftnumpy.stress",
         "kernel": "ftnumpy.kernel_times",
         "census": "ftnumpy.census.command",
+        "scaling": "ftnumpy.scaling.command",
         "profile": "ftnumpy.flames.command",
     }
     module = importlib.import_module(modules[command])
-    asked = {"census": _census_wishes, "profile": _profile_wishes}
+    asked = {"census": _census_wishes, "scaling": _scaling_wishes, "profile": _profile_wishes}
     session: Session = partial(module.run, asked[command](wishes)) if command in asked else module.run
     return session
 
@@ -120,6 +122,12 @@ def _census_wishes(wishes: argparse.Namespace) -> Wishes:
 
 def _profile_wishes(wishes: argparse.Namespace) -> flames.Wishes:
     return flames.Wishes(workload=wishes.workload, threads=wishes.threads, seconds=wishes.seconds)
+
+
+def _scaling_wishes(wishes: argparse.Namespace) -> scaling.Wishes:
+    return scaling.Wishes(
+        words=tuple(wishes.words), workers=wishes.workers, launches=wishes.launches, docs=wishes.docs
+    )
 
 
 def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
@@ -175,6 +183,7 @@ def _parser() -> _Parser:
     commands.add_parser("kernel", parents=[shared], help="time the article's kernel on stock and patched")
     _add_census(commands.add_parser("census", parents=[shared], help="count the writes that threads' cores wait for"))
     _add_profile(commands.add_parser("profile", parents=[shared], help="flame graphs of a workload, stock and patched"))
+    _add_scaling(commands.add_parser("scaling", parents=[shared], help="measure how work scales with workers"))
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")
     patches = commands.add_parser("patches", help="work on the patch queues")
@@ -207,6 +216,13 @@ def _add_profile(profile: argparse.ArgumentParser) -> None:
 
 def _add_scaling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", metavar="LIST", help="numbers of workers, such as 1,2,4 (default: 1 to all processors)")
+    parser.add_argument("--launches", type=_count, default=5, help="of each workload, in new processes (default 5)")
+    parser.add_argument("--docs", action="store_true", help="write the figures into docs/performance.md")
+    parser.add_argument("words", nargs="*", metavar="WORKLOAD", help="workloads or classes (default: all)")
+
+
+def _add_scaling(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", metavar="LIST", help="such as 1,2,4 (default: from 1 to all processors)")
     parser.add_argument("--launches", type=_count, default=5, help="of each workload, in new processes (default 5)")
     parser.add_argument("--docs", action="store_true", help="write the figures into docs/performance.md")
     parser.add_argument("words", nargs="*", metavar="WORKLOAD", help="workloads or classes (default: all)")
