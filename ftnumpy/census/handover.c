@@ -7,10 +7,11 @@
  * One JSON object of lists of REPEATS measurements, in nanoseconds, goes to standard output.
  *
  * costs: `handover`, what a locked add to a line that the other core wrote last takes longer than one to an own line,
- * FAR instructions after the add before; `near`, the same for each distance of NEAR, an object of lists by distance: a
- * core that waits for one line asks for those that it needs soon, so adds that are near each other take less;
- * `one_way`, half a round trip of a word that one core writes and the other waits for; `own_add`, a locked add to a
- * line that the core has; `contended_add`, the time per add while both cores add to one line as fast as they can.
+ * when the core does nothing else until it is done; `far`, the same when the core may do what comes after, FAR
+ * instructions from one add to the next; `near`, the same for shorter ways, an object of lists by instructions: a core
+ * that waits for one line asks for those that it needs soon, so adds that are near each other take less; `one_way`,
+ * half a round trip of a word that one core writes and the other waits for; `own_add`, a locked add to a line that the
+ * core has; `contended_add`, the time per add while both cores add to one line as fast as they can.
  *
  * control: `one` and `two`, the processor time of a step of a computation in registers, by a thread alone and by two at
  * once: it doesn't grow when a thread is given no processor, but it does when two share a physical core.
@@ -58,6 +59,7 @@ typedef struct {
     int64_t amount;
     int distance; /* of an add in a turn from the one before, in instructions; 0: no adds */
     bool moves;   /* whether the lines are those that the other one adds to */
+    bool alone;   /* whether the core does nothing else until an add is done */
     pthread_barrier_t *ready;
     clockid_t clock;
     double ns;
@@ -82,7 +84,7 @@ static void pin(int cpu) {
         fail("a thread can't be bound to its core", errno);
 }
 
-/* A core that guesses the end of its waiting would fetch the lines while the other one still works on them. */
+/* The core does nothing that comes after this before all that comes before is done. */
 static void stop_speculation(void) {
 #ifdef __x86_64__
     __builtin_ia32_lfence();
@@ -124,11 +126,14 @@ static void take_turns(void *given) {
         for (int looks = 0; atomic_load_explicit(&turn, memory_order_acquire) != 2 * k + j->number;)
             if (++looks % PATIENCE == 0)
                 sched_yield();
+        /* A core that guesses the end of its waiting would fetch the lines while the other one still works on them. */
         stop_speculation();
         for (int m = 0; j->distance > 0 && m < LINES; m++) {
             run_instructions(j->distance);
             /* Relaxed: nothing is read from these; the order is that of `turn`. */
             atomic_fetch_add_explicit(&lines[order[m]].count, 1, memory_order_relaxed);
+            if (j->alone)
+                stop_speculation();
         }
         /* Release, for the other's acquire above. */
         atomic_store_explicit(&turn, 2 * k + j->number + 1, memory_order_release);
@@ -202,25 +207,27 @@ static double time_turn(job what, const int *cpus) {
 }
 
 /* What an add to a moved line takes longer than one to an own line. */
-static double time_handover(int distance, const int *cpus) {
-    double moves = time_turn((job){.distance = distance, .moves = true}, cpus);
-    return (moves - time_turn((job){.distance = distance}, cpus)) / LINES;
+static double time_handover(int distance, bool alone, const int *cpus) {
+    double moves = time_turn((job){.distance = distance, .alone = alone, .moves = true}, cpus);
+    return (moves - time_turn((job){.distance = distance, .alone = alone}, cpus)) / LINES;
 }
 
 static void costs(const int *cpus, int repeats) {
-    static double far[MOST_REPEATS], near[NEAR_COUNT][MOST_REPEATS], one_way[MOST_REPEATS], alone[MOST_REPEATS],
-        both[MOST_REPEATS];
+    static double handover[MOST_REPEATS], far[MOST_REPEATS], near[NEAR_COUNT][MOST_REPEATS], one_way[MOST_REPEATS],
+        alone[MOST_REPEATS], both[MOST_REPEATS];
     job adding = {.work = add, .amount = ADDS, .clock = CLOCK_MONOTONIC};
     for (int k = 0; k < repeats; k++) {
-        far[k] = time_handover(FAR, cpus);
+        handover[k] = time_handover(FAR, true, cpus);
+        far[k] = time_handover(FAR, false, cpus);
         for (int n = 0; n < NEAR_COUNT; n++)
-            near[n][k] = time_handover(NEAREST + n * NEAR_STEP, cpus);
+            near[n][k] = time_handover(NEAREST + n * NEAR_STEP, false, cpus);
         one_way[k] = time_turn((job){.distance = 0}, cpus);
         alone[k] = run(adding, cpus, 1) / ADDS;
         both[k] = run(adding, cpus, 2) / ADDS / 2;
     }
     printf("{");
-    print("handover", far, repeats, ",\n ");
+    print("handover", handover, repeats, ",\n ");
+    print("far", far, repeats, ",\n ");
     printf("\"near\": {");
     for (int n = 0; n < NEAR_COUNT; n++) {
         char distance[16];

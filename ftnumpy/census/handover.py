@@ -18,7 +18,7 @@ from ftnumpy.settings import Settings
 SOURCE = Path(__file__).with_name("handover.c")
 TOPOLOGY = Path("/sys/devices/system/cpu")
 REPEATS = 30  # of about 40 ms
-NEAR = 7 / 8  # of a hand-over: what a locked add takes less than this for is near the one before
+NEAR = 7 / 8  # of what an add far from others takes: one that takes less is near the one before
 CONTROL_STEPS = 6_000_000  # of about 1.6 ns
 
 
@@ -30,23 +30,21 @@ def measure(settings: Settings, log: Path) -> Handover:
     """The costs between the two cores of `pair`.  Raises `NotMeasurable`."""
     cpus = pair()
     found = _ask(settings, log, "costs", cpus, str(REPEATS))
-    handover = Spread.of(found["handover"])
     return Handover(
         cpus=cpus,
-        handover=handover,
+        handover=Spread.of(found["handover"]),
         one_way=Spread.of(found["one_way"]),
         own_add=Spread.of(found["own_add"]),
         contended_add=Spread.of(found["contended_add"]),
-        ahead=ahead({int(distance): values for distance, values in found["near"].items()}, handover.median),
+        ahead=ahead({int(distance): values for distance, values in found["near"].items()}, found["far"]),
     )
 
 
-def ahead(near: Mapping[int, Sequence[float]], handover: float) -> int:
-    """The largest distance between locked adds, in instructions, at which their hand-overs overlap; ``near`` has
-    measurements by distance, ``handover`` is that of adds far from each other."""
-    return max(
-        (distance for distance, values in near.items() if statistics.median(values) < NEAR * handover), default=0
-    )
+def ahead(near: Mapping[int, Sequence[float]], far: Sequence[float]) -> int:
+    """The largest distance between locked adds, in instructions, at which their hand-overs overlap: ``near`` has
+    measurements by distance, ``far`` those of adds far from each other."""
+    alone = statistics.median(far)
+    return max((distance for distance, values in near.items() if statistics.median(values) < NEAR * alone), default=0)
 
 
 def control(settings: Settings, log: Path) -> float:

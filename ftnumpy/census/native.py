@@ -160,7 +160,7 @@ def _native(
         threads=threads,
         iterations=iterations,
         rounds=len(samples),
-        wall_ns=spread("wall_ns"),
+        wall_ns=Spread.of([sample.wall_ns - sample.queued_ns for sample in samples]),
         cpu_ns=spread("cpu_ns"),
         minor_faults=spread("minor_faults"),
         major_faults=spread("major_faults"),

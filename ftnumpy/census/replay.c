@@ -350,6 +350,9 @@ int main(int argc, char **argv) {
         replay(&m, traces, &l, cores[k]);
     }
     printf("]\n");
+    for (size_t t = 0; t < l.group; t++)
+        free(traces[t].steps);
+    free(l.truly_shared);
     if (fflush(stdout) != 0)
         fail("standard output", "can't be written");
     return 0;

@@ -49,7 +49,7 @@ class Native:
     threads: int
     iterations: int  # per thread, in the run for times, faults and switches
     rounds: int  # processes that were run for them
-    wall_ns: Spread  # per iteration
+    wall_ns: Spread  # per iteration, less what a thread waited for a processor that others had
     cpu_ns: Spread  # per iteration, user and system
     minor_faults: Spread  # per iteration
     major_faults: Spread  # per iteration: those that waited for a disk
@@ -71,11 +71,11 @@ class Handover:
     """What it costs to move a cache line between ``cpus``, two of this machine's, in nanoseconds.
 
     ``handover`` is what a locked add to a line that the other core wrote last takes longer than one to an own line,
-    some 1000 instructions after the add before.  ``ahead`` is how many instructions may lie between two adds for their
-    hand-overs to overlap.  ``own_add`` is a locked add to a line that the core has, again and again.  ``contended_add``
-    is the time per add when both cores do that to one line: a core that has the line may add several times before it
-    must give it up, so this can be less than a hand-over.  ``one_way`` is half a round trip of a word that one core
-    writes and the other waits for.
+    when the core does nothing else meanwhile.  ``ahead`` is how many instructions may lie between two such adds for
+    their hand-overs to overlap when it may.  ``own_add`` is a locked add to a line that the core has, again and again.
+    ``contended_add`` is the time per add when both cores do that to one line: a core that has the line may add several
+    times before it must give it up, so this can be less than a hand-over.  ``one_way`` is half a round trip of a word
+    that one core writes and the other waits for.
     """
 
     cpus: tuple[int, ...]

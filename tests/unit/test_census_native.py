@@ -73,8 +73,8 @@ def test_the_pair_shares_no_physical_core_where_there_is_a_choice(
 
 def test_adds_are_near_up_to_the_last_distance_that_costs_clearly_less() -> None:
     near = {100: [20.0, 21.0, 500.0], 200: [38.0, 38.0, 38.0], 300: [54.0, 53.0, 55.0], 400: [71.0, 72.0, 73.0]}
-    assert handover.ahead(near, 72.0) == 300
-    assert handover.ahead({100: [70.0]}, 72.0) == 0
+    assert handover.ahead(near, [72.0, 71.0, 1000.0]) == 300
+    assert handover.ahead({100: [70.0]}, [72.0]) == 0
 
 
 def test_a_sample_is_the_mean_over_threads_per_iteration() -> None:
@@ -192,7 +192,7 @@ def test_a_count_divides_by_threads_and_iterations(
     counts = {("futex", "FUTEX_WAIT_BITSET"): 20, ("madvise", "MADV_DONTNEED"): 5}
     traced = tracing.Traced(tracer="strace", counts=counts, missing=("something",))
     monkeypatch.setattr(tracing, "trace", lambda *_, **__: traced)
-    samples = tuple(native.mean([[0, 100 * k, 0, 90 * k, 10, 0, 4, 2]], iterations=10) for k in (1, 2, 3))
+    samples = tuple(native.mean([[0, 100 * k + 50, 50, 90 * k, 10, 0, 4, 2]], iterations=10) for k in (1, 2, 3))
     times = native.Times(iterations=10, samples={2: samples}, controls=())
     found = native.count(LOOP, Path(sys.executable), times, threads=2, settings=settings, log=tmp_path / "log")
     assert [(call.name, call.count) for call in found.calls] == [("futex", 1.0), ("madvise", 0.25)]
