@@ -55,7 +55,7 @@ def keep_memory(dump: str) -> None:
                 first, last = max(start, page), min(end, page + 4096)
                 try:
                     data = os.pread(memory, last - first, first)
-                except OSError:  # not mapped
+                except (OSError, OverflowError):  # not mapped, no address
                     continue
                 out.write(first.to_bytes(8, "little") + len(data).to_bytes(8, "little") + data)
     os.close(memory)
@@ -88,7 +88,7 @@ def write(out: str, dumps: list[str], namespaces: dict[str, list[dict[str, Any]]
         "numpy": getattr(sys.modules.get("numpy"), "__version__", ""),
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
         "maps": maps,
-        "types": [[address, thing.__name__] for address, thing in found.items() if isinstance(thing, type)],
+        "types": [[address, thing.__name__] for address, thing in found.items() if is_a(thing, type)],
         "things": things,
         "blocks": list(blocks(found, names, wanted).items()),
     }
@@ -148,10 +148,15 @@ def reachable() -> dict[int, Any]:
     return found
 
 
+def is_a(thing: Any, kind: type) -> bool:
+    """As isinstance, but what the object says itself is not asked: proxies say what they stand for, and run code."""
+    return issubclass(type(thing), kind)
+
+
 def subclasses(level: list[Any]) -> list[Any]:
     found: list[Any] = []
     for thing in level:
-        if isinstance(thing, type):
+        if is_a(thing, type):
             found += type.__subclasses__(thing)
     return found
 
@@ -160,7 +165,7 @@ def size_of(thing: Any, kind: type) -> int:
     """The bytes from the object's address on that belong to it; without what it keeps in other blocks."""
     if kind is str:
         return str.__sizeof__(thing)
-    if isinstance(thing, int):
+    if is_a(thing, int):
         return int.__sizeof__(thing)
     return object.__sizeof__(thing)
 
@@ -178,7 +183,7 @@ def describe(thing: Any, kind: type) -> str:
         return qualified(thing)
     if kind is types.CodeType:
         return f"{thing.co_qualname} {os.path.basename(thing.co_filename)}:{thing.co_firstlineno}"
-    if isinstance(thing, type):
+    if is_a(thing, type):
         return qualified(thing)
     if kind.__name__ == "ContextVar":
         return str(thing.name)
@@ -190,7 +195,7 @@ def describe(thing: Any, kind: type) -> str:
 def qualified(thing: Any) -> str:
     module = getattr(thing, "__module__", None)
     name = getattr(thing, "__qualname__", None) or getattr(thing, "__name__", "")
-    return f"{module}.{name}" if isinstance(module, str) and module != "builtins" else str(name)
+    return f"{module}.{name}" if is_a(module, str) and module != "builtins" else str(name)
 
 
 def name_all(namespaces: dict[str, list[dict[str, Any]]]) -> dict[int, str]:
@@ -203,7 +208,7 @@ def name_all(namespaces: dict[str, list[dict[str, Any]]]) -> dict[int, str]:
             names[id(thing)] = name
 
     for module in list(sys.modules.values()):
-        if not isinstance(module, types.ModuleType):
+        if not is_a(module, types.ModuleType):
             continue
         name = module.__name__
         short = SHORT.get(name, name)
@@ -212,10 +217,10 @@ def name_all(namespaces: dict[str, list[dict[str, Any]]]) -> dict[int, str]:
         content = vars(module)
         give(content, f"{prefix}__dict__")
         for key, value in list(content.items()):
-            if isinstance(value, types.ModuleType) or type(value) in (str, int, float, bool, type(None)):
+            if is_a(value, types.ModuleType) or type(value) in (str, int, float, bool, type(None)):
                 continue
             give(value, f"{prefix}{key}")
-            if isinstance(value, types.FunctionType):
+            if is_a(value, types.FunctionType):
                 for part, what in ((value.__code__, "__code__"), (value.__defaults__, "__defaults__")):
                     if part:
                         give(part, f"{prefix}{key}.{what}")
@@ -223,7 +228,7 @@ def name_all(namespaces: dict[str, list[dict[str, Any]]]) -> dict[int, str]:
                 for inner, item in list(value.items()):
                     if type(inner) is str and type(item) not in (str, int, float, bool, type(None)):
                         give(item, f"{prefix}{key}[{inner!r}]")
-            if isinstance(value, type):
+            if is_a(value, type):
                 members = type.__getattribute__(value, "__dict__")
                 for inner, item in list(members.items()):
                     if type(item) not in (str, int, float, bool, type(None)):

@@ -53,6 +53,7 @@ enum {
     LINE = 64,
     WORD = 8,
     BURST = 200, /* instructions of its own after which a thread may be taken to have lost a line */
+    SELDOM = 16, /* accesses that a large array's pass makes; what is shared later is most often used more */
     MAX_DEPTH = 32,
     SYSCALL_DEPTH = 24,
     MAX_STACK = 4096,
@@ -592,12 +593,16 @@ static bool is_shared(const SharedLines *lines, uint64_t line) {
     return shared->used && shared->threads > 1 && shared->written;
 }
 
-/* Forget, word by word, what the thread did to lines that no other has touched. */
+static bool stays(const SharedLines *lines, const Access *access) {
+    return access->reads + access->writes > SELDOM || find_shared(lines, access->word / LINE)->threads > 1;
+}
+
+/* Forget, word by word, what the thread did seldom and to lines that no other has touched. */
 static void drop_private(Thread *thread, const SharedLines *lines) {
     size_t kept = 0;
     for (size_t k = 0; k < thread->accesses_size; k++) {
         const Access *access = &thread->accesses[k];
-        kept += (access->reads | access->writes) && find_shared(lines, access->word / LINE)->threads > 1;
+        kept += (access->reads | access->writes) && stays(lines, access);
     }
     size_t size = 4096;
     while (size < 4 * kept) {
@@ -612,7 +617,7 @@ static void drop_private(Thread *thread, const SharedLines *lines) {
         if ((access->reads | access->writes) == 0) {
             continue;
         }
-        if (find_shared(lines, access->word / LINE)->threads > 1) {
+        if (stays(lines, access)) {
             insert_access(smaller, size, access);
         } else {
             LineCount *count = find_line(thread, access->word / LINE);
