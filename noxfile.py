@@ -71,6 +71,12 @@ def scaling(session: nox.Session) -> None:
 
 
 @nox.session
+def report(session: nox.Session) -> None:
+    """Write one page for a team from what the other sessions have kept."""
+    ftnumpy(session)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check style, types, C format and the patch queues' form."""
     ftnumpy(session)

@@ -75,6 +75,10 @@ def _run(wishes: argparse.Namespace, stack: Stack, settings: Settings, words: Se
         case "lint":
             with _summary("lint") as summary:
                 lint.run(stack, settings, _logs(settings, "lint"), summary)
+        case "report":
+            with _summary("report") as summary:
+                page = importlib.import_module("ftnumpy.report.command").run(stack, settings, summary)
+            console.say(page)
         case command:
             options = Options(
                 variant=wishes.variant,
@@ -184,6 +188,7 @@ def _parser() -> _Parser:
     _add_census(commands.add_parser("census", parents=[shared], help="count the writes that threads' cores wait for"))
     _add_profile(commands.add_parser("profile", parents=[shared], help="flame graphs of a workload, stock and patched"))
     _add_scaling(commands.add_parser("scaling", parents=[shared], help="measure how work scales with workers"))
+    commands.add_parser("report", help="write one page from what the other sessions have kept")
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")
     patches = commands.add_parser("patches", help="work on the patch queues")

@@ -53,8 +53,11 @@ def folder(settings: Settings) -> Path:
 
 @contextmanager
 def kept(command: str, session: str, settings: Settings, options: Options, summary: Summary) -> Iterator[None]:
-    """Keep how the body ends, in place of the run before; not when it is interrupted or was asked what can't be
-    meant."""
+    """Keep how the body ends, in place of the run before.
+
+    Not kept is what says nothing of the variant: a run that is interrupted, that was asked what can't be meant, or that
+    ended well without a build, as a census of another interpreter does.
+    """
     start = time.time()
     try:
         yield
@@ -63,7 +66,8 @@ def kept(command: str, session: str, settings: Settings, options: Options, summa
     except FtnumpyError as error:
         _save(settings, _outcome(command, session, options, summary, start, str(error)))
         raise
-    _save(settings, _outcome(command, session, options, summary, start, ""))
+    if summary.builds:
+        _save(settings, _outcome(command, session, options, summary, start, ""))
 
 
 def _outcome(command: str, session: str, options: Options, summary: Summary, start: float, error: str) -> Outcome:

@@ -72,10 +72,10 @@ def failures(stock: Folded, patched: Folded) -> list[str]:
     return found
 
 
-def grid(found: Mapping[str, Folded]) -> Grid:
-    """The share of each bottleneck by variant."""
+def grid(workload: str, found: Mapping[str, Folded]) -> Grid:
+    """The share of each bottleneck of ``workload`` by variant."""
     return Grid(
-        title="bottlenecks: part of the samples whose stack has them",
+        title=f"{workload}: part of the samples whose stack has a bottleneck",
         columns=("bottleneck", *found, "what it is"),
         words=frozenset((0, 1 + len(found))),
         rows=tuple(

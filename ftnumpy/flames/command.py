@@ -66,7 +66,7 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
             result.append(f"{folded.total:,} samples")
     pages = _keep(workload.name, recorded, settings.root / ".build" / "profile")
     found = {name: each.folded for name, each in recorded.items()}
-    table.show(bottlenecks.grid(found))
+    table.show(bottlenecks.grid(workload.name, found))
     if workload.name == SHOWS_ALL and PATCHED.name in found:
         failures = bottlenecks.failures(found[STOCK.name], found[PATCHED.name])
         if failures:

@@ -35,7 +35,7 @@ def flames(
         title=f"Flame graph of {workload} on {variant}",
         facts=facts,
         links=links,
-        grid=grid(found),
+        grid=grid(workload, found),
         bottlenecks=[each.name for each in BOTTLENECKS],
         kinds=KINDS,
         tree=_tree(folded),

@@ -81,3 +81,12 @@ def write_folded(found: Folded) -> str:
     """A line for each stack, ``outer;inner count``, as tools for flame graphs read it; the most frequent first."""
     lines = sorted(found.counts.items(), key=lambda item: -item[1])
     return "".join(f"{';'.join(frame.name.replace(';', ':') for frame in stack)} {count}\n" for stack, count in lines)
+
+
+def read_folded(text: str) -> Folded:
+    """What `write_folded` wrote.  That does not hold what kind of function each is, so all are ``library``."""
+    counts: Counter[Stack] = Counter()
+    for line in text.splitlines():
+        names, _, count = line.rpartition(" ")
+        counts[tuple(Frame(name, "library") for name in names.split(";"))] += int(count)
+    return Folded(samples=counts.total(), counts=dict(counts))

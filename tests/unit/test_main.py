@@ -221,6 +221,8 @@ def test_nox_lists_the_sessions_with_one_line_each() -> None:
         "kernel",
         "census",
         "profile",
+        "scaling",
+        "report",
         "lint",
         "doctor",
         "patches",

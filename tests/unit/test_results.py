@@ -39,6 +39,12 @@ def test_what_was_kept_is_read_again(settings: Settings, options: Options) -> No
     assert [path.name for path in results.folder(settings).iterdir()] == ["test-stock-release.json"]
 
 
+def test_a_run_on_none_of_our_builds_is_not_kept(settings: Settings, options: Options) -> None:
+    with results.kept("nox -s census -- --python x", "census", settings, options, Summary("census")):
+        pass
+    assert results.outcomes(settings) == ()
+
+
 def test_a_failure_takes_the_place_of_an_earlier_success_and_goes_on(settings: Settings, options: Options) -> None:
     keep(settings, options, None)
     with pytest.raises(errors.TestsFailed):
