@@ -159,6 +159,13 @@ NEEDS = (
         command="ccache",
         optional=True,
     ),
+    Need(
+        name="QEMU's user mode",
+        why="without it no contention census",
+        packages=("qemu-user", "qemu-user", "qemu-user", "qemu-linux-user", "qemu-x86_64"),
+        command="qemu-x86_64",
+        optional=True,
+    ),
 )
 
 
