@@ -70,7 +70,7 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
     if workload.name == SHOWS_ALL and PATCHED.name in found:
         failures = bottlenecks.failures(found[STOCK.name], found[PATCHED.name])
         if failures:
-            raise TestsFailed("\n".join(failures))
+            raise TestsFailed("\n".join([*failures, *(f"see {path}" for path in pages)]))
     return "\n".join(["", *(f"page  {path}" for path in pages)])
 
 

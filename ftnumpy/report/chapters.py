@@ -232,11 +232,19 @@ def _sessions(environments: dict[str, Environment], outcomes: Sequence[Outcome])
                     columns=("step", "took", "result"),
                     words=frozenset((0, 2)),
                     rows=tuple((step.what, duration(step.seconds), step.result) for step in outcome.steps),
-                    notes=tuple(outcome.error.splitlines()),
                 )
                 for outcome in outcomes
                 if outcome.session in dict(wanted)
             ),
+        ),
+        texts=tuple(
+            Text(
+                title=f"how {outcome.session} failed on {outcome.variant}",
+                anchor=f"error-{outcome.session}-{outcome.variant}",
+                text=outcome.error,
+            )
+            for outcome in outcomes
+            if outcome.error
         ),
         missing=tuple(
             Missing(what=f"{session} on patched", command=command) for session, command in wanted if session not in done

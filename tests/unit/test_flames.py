@@ -7,10 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from ftnumpy import errors
 from ftnumpy.console import Summary
 from ftnumpy.errors import PrerequisiteError, UsageError
 from ftnumpy.flames import bottlenecks, command, page, record, stacks, worker
@@ -177,3 +180,33 @@ def test_a_thread_that_fails_fails_the_worker(tmp_path: Path) -> None:
         [sys.executable, worker.__file__, tmp_path / "job.json"], capture_output=True, text=True, check=False
     )
     assert ran.returncode == 1 and "'NoneType' object is not callable" in ran.stderr
+
+
+@pytest.mark.parametrize("fixed", [True, False])
+def test_pages_are_kept_and_then_the_bottlenecks_decide(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fixed: bool
+) -> None:
+    def made(stack: object, settings: object, options: Options, summary: object) -> SimpleNamespace:
+        return SimpleNamespace(python=Path(options.variant.name))
+
+    def recorded(python: Path, *_: object, **__: object) -> Folded:
+        return FIXED if fixed and python.name == "patched" else STOCK
+
+    monkeypatch.setattr(command.environment, "user_environment", made)
+    monkeypatch.setattr(command.suites, "tests_variables", lambda _: {})
+    monkeypatch.setattr(command, "record", recorded)
+    monkeypatch.setattr(command, "_facts", lambda *_: {})
+    options = Options(variant=PATCHED, profile="default", minutes=1.0, seed=1, logs=tmp_path)
+    wishes = Wishes(workload=command.SHOWS_ALL, threads=2, seconds=1.0)
+    run = partial(command.run, wishes, read_stack(ROOT / "stack.toml"), settings, options, Summary("profile"))
+    if fixed:
+        assert "chain-10-patched.html" in run()
+    else:
+        with pytest.raises(errors.TestsFailed, match=r"allocator: 12\.5%.*\n.*see .*chain-10-stock\.html"):
+            run()
+    folder = settings.root / ".build" / "profile"
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("chain-10-patched.folded", "chain-10-patched.html"),
+        *("chain-10-stock.folded", "chain-10-stock.html"),
+    ]
+    assert stacks.read_folded((folder / "chain-10-stock.folded").read_text()).total == STOCK.total

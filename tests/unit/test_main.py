@@ -75,6 +75,8 @@ def test_the_default_is_the_whole_queue(monkeypatch: pytest.MonkeyPatch) -> None
         (["census", "--threads", "0"], "0 can't be meant"),
         (["census", "--iterations", "-5", "sin"], "-5 can't be meant"),
         (["census", "--quick", "sin"], "unrecognized arguments: --quick"),
+        (["profile", "--seconds", "0"], "0 seconds can't be meant"),
+        (["profile", "chain-10", "add-at"], "unrecognized arguments: add-at"),
     ],
 )
 def test_bad_use_is_one_line_and_exit_code_2(
