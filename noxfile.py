@@ -65,6 +65,12 @@ def profile(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """Run asv on the stack's history, compare stock and patched, make the pages (--quick)."""
+    ftnumpy(session)
+
+
+@nox.session
 def scaling(session: nox.Session) -> None:
     """Measure how twelve classes of work scale with workers, before and after (--workers, --launches)."""
     ftnumpy(session)

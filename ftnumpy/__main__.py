@@ -104,10 +104,11 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         "kernel": "ftnumpy.kernel_times",
         "census": "ftnumpy.census.command",
         "scaling": "ftnumpy.scaling.command",
+        "bench": "ftnumpy.bench.command",
         "profile": "ftnumpy.flames.command",
     }
     module = importlib.import_module(modules[command])
-    asked = {"census": _census_wishes, "scaling": _scaling_wishes, "profile": _profile_wishes}
+    asked = {"census": _census_wishes, "scaling": _scaling_wishes, "bench": _bench_wishes, "profile": _profile_wishes}
     session: Session = partial(module.run, asked[command](wishes)) if command in asked else module.run
     return session
 
@@ -128,10 +129,13 @@ def _profile_wishes(wishes: argparse.Namespace) -> flames.Wishes:
     return flames.Wishes(workload=wishes.workload, threads=wishes.threads, seconds=wishes.seconds)
 
 
+def _bench_wishes(wishes: argparse.Namespace) -> bool:
+    """Whether to be quick."""
+    return bool(wishes.quick)
+
+
 def _scaling_wishes(wishes: argparse.Namespace) -> scaling.Wishes:
-    return scaling.Wishes(
-        words=tuple(wishes.words), workers=wishes.workers, launches=wishes.launches, docs=wishes.docs
-    )
+    return scaling.Wishes(words=tuple(wishes.words), workers=wishes.workers, launches=wishes.launches, docs=wishes.docs)
 
 
 def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
@@ -187,6 +191,8 @@ def _parser() -> _Parser:
     commands.add_parser("kernel", parents=[shared], help="time the article's kernel on stock and patched")
     _add_census(commands.add_parser("census", parents=[shared], help="count the writes that threads' cores wait for"))
     _add_profile(commands.add_parser("profile", parents=[shared], help="flame graphs of a workload, stock and patched"))
+    bench = commands.add_parser("bench", parents=[shared], help="run asv on the stack's history and make its pages")
+    bench.add_argument("--quick", action="store_true", help="stock and patched only, in under 10 minutes")
     _add_scaling(commands.add_parser("scaling", parents=[shared], help="measure how work scales with workers"))
     commands.add_parser("report", help="write one page from what the other sessions have kept")
     commands.add_parser("lint", help="style, types, C format and patch queues")
@@ -217,13 +223,6 @@ def _add_profile(profile: argparse.ArgumentParser) -> None:
     )
     profile.add_argument("--threads", type=_count, default=2, help="that run it (default 2)")
     profile.add_argument("--seconds", type=_seconds, default=10.0, help="how long to record each (default 10)")
-
-
-def _add_scaling(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--workers", metavar="LIST", help="numbers of workers, such as 1,2,4 (default: 1 to all processors)")
-    parser.add_argument("--launches", type=_count, default=5, help="of each workload, in new processes (default 5)")
-    parser.add_argument("--docs", action="store_true", help="write the figures into docs/performance.md")
-    parser.add_argument("words", nargs="*", metavar="WORKLOAD", help="workloads or classes (default: all)")
 
 
 def _add_scaling(parser: argparse.ArgumentParser) -> None:

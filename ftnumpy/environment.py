@@ -39,6 +39,13 @@ def test_environment(stack: Stack, settings: Settings, options: Options, summary
     return _environment(stack, settings, options, summary, suffix="-test", requires=stack.test_requires)
 
 
+def bench_environment(
+    stack: Stack, settings: Settings, options: Options, summary: Summary, requires: tuple[str, ...]
+) -> Environment:
+    """``.build/<variant>-bench``: the same with ``requires``, which runs benchmarks.  Builds what it needs."""
+    return _environment(stack, settings, options, summary, suffix="-bench", requires=requires)
+
+
 def _environment(
     stack: Stack, settings: Settings, options: Options, summary: Summary, *, suffix: str, requires: tuple[str, ...]
 ) -> Environment:

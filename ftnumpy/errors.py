@@ -92,3 +92,9 @@ class BudgetExceeded(FtnumpyError):
     """A workload makes more locked shared writes than ``census.toml`` allows."""
 
     exit_code = 8
+
+
+class SlowerThanStock(FtnumpyError):
+    """On one thread, patched gains too little or loses too much."""
+
+    exit_code = 9

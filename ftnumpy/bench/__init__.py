@@ -1,0 +1,1 @@
+"""Benchmarks before and after each patch, by asv; and stock against patched on one thread, in pairs."""

@@ -1,0 +1,119 @@
+"""Stock against patched: who decides, and what is too slow."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from ftnumpy.bench import command, instructions, paired, workers
+from ftnumpy.bench.paired import Verdict
+from ftnumpy.environment import Environment
+from ftnumpy.errors import BuildError, PrerequisiteError, SlowerThanStock
+from ftnumpy.kernel_times import Ratio
+
+SUITE = """
+class Sums:
+    def time_small(self):
+        sum(range(50))
+
+    def time_large(self):
+        sum(range(5000))
+
+    def time_broken(self):
+        raise RuntimeError("no such luck")
+
+class Importing:
+    def timeraw_json(self):
+        return "import json"
+"""
+
+
+@pytest.fixture
+def benchmarks(tmp_path: Path) -> Path:
+    folder = tmp_path / "benchmarks"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "sums.py").write_text(SUITE)
+    return folder
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Environment:
+    """This Python, which has asv_runner, in the place of a variant's."""
+    monkeypatch.setattr(workers, "variables", lambda _: {"PYTHONHASHSEED": "0"})
+    return Environment(Path(sys.prefix), Path(sys.executable), None, None)  # type: ignore[arg-type]
+
+
+def clock(low: float, median: float, high: float) -> Ratio:
+    return Ratio(median=median, low=low, high=high)
+
+
+def verdict(ratio: float, counted: float | None = None) -> Verdict:
+    return Verdict(benchmark="a", clock=clock(ratio, ratio, ratio), instructions=counted)
+
+
+def test_the_clock_decides_only_where_its_quartiles_are_close() -> None:
+    assert not paired.wide(clock(0.895, 0.9, 0.91))
+    assert paired.wide(clock(0.88, 0.9, 0.91))
+    steady, shaky = ([1.0, 1.0, 1.0, 1.0], [0.9, 0.9, 0.9, 0.9]), ([1.0, 1.0, 1.0, 1.0], [0.7, 0.9, 1.1, 1.3])
+    assert paired.undecided({"steady": steady, "shaky": shaky}) == ["shaky"]
+    verdicts = {each.benchmark: each for each in paired.decide({"steady": steady, "shaky": shaky}, {"shaky": 0.97})}
+    assert (verdicts["steady"].ratio, verdicts["steady"].instructions) == (0.9, None)
+    assert verdicts["shaky"].ratio == 0.97
+
+
+def test_the_mean_is_geometric() -> None:
+    assert paired.geometric_mean([verdict(0.5), verdict(2.0)]) == pytest.approx(1.0)
+    assert paired.geometric_mean([verdict(5.0, 0.81), verdict(1.0)]) == pytest.approx(0.9)
+
+
+def test_two_percent_too_slow_or_too_little_gained_is_an_error() -> None:
+    command._hold([verdict(0.9), verdict(1.019), verdict(0.8)])
+    with pytest.raises(SlowerThanStock, match=r"a: 1\.021 of stock's"):
+        command._hold([verdict(0.5), verdict(1.021)])
+    with pytest.raises(SlowerThanStock, match=r"all together: 0\.960"):
+        command._hold([verdict(0.96)])
+
+
+def test_a_worker_times_what_it_is_asked_for(made: Environment, benchmarks: Path, tmp_path: Path) -> None:
+    with workers.started(made, benchmarks, tmp_path / "log") as worker:
+        small = min(worker.seconds("sums.Sums.time_small", 200) for _ in range(5))
+        large = min(worker.seconds("sums.Sums.time_large", 200) for _ in range(5))
+        assert worker.seconds("sums.Importing.timeraw_json", 1) > 0
+        assert worker.seconds("sums.Importing.timeraw_json", 0) > 0
+        assert large > 5 * small > 0
+
+
+def test_a_benchmark_that_fails_is_one_error_with_its_log(made: Environment, benchmarks: Path, tmp_path: Path) -> None:
+    with workers.started(made, benchmarks, tmp_path / "log") as worker:
+        with pytest.raises(BuildError, match=r"ran sums.Sums.time_broken ended"):
+            worker.seconds("sums.Sums.time_broken", 1)
+        with pytest.raises(BuildError):
+            worker.seconds("sums.Sums.time_small", 1)
+    assert "no such luck" in (tmp_path / "log").read_text()
+
+
+def test_pairs_take_turns(made: Environment, benchmarks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paired, "SECONDS", 0.002)
+    found = paired.measure(made, made, benchmarks, ["sums.Sums.time_small"], 2, tmp_path / "log")
+    stock, patched = found["sums.Sums.time_small"]
+    assert len(stock) == len(patched) == 2 * paired.ROUNDS and min(stock + patched) > 0
+
+
+def test_without_valgrind_nothing_is_begun(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(PrerequisiteError, match="valgrind is missing"):
+        instructions.require()
+
+
+def test_the_count_between_two_marks_is_read(tmp_path: Path) -> None:
+    (tmp_path / "out.2").write_text("desc: Trigger: --dump-before=getpgrp\nsummary: 17\n\ntotals: 1349424\n")
+    (tmp_path / "out.3").write_text("cut short")
+    assert instructions.total(tmp_path, 2) == 1_349_424
+    for mark in (3, 4):
+        with pytest.raises(BuildError, match="wrote no count"):
+            instructions.total(tmp_path, mark)
+    assert instructions.is_fresh("importing.Importing.timeraw_numpy")
+    assert not instructions.is_fresh("cost.Scalars.time_add")
