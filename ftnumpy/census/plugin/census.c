@@ -17,7 +17,7 @@
  * Code is translated without callbacks until the guest makes its first thread: what comes before can't be contended and
  * runs at QEMU's own speed.
  *
- * Not counted: what the kernel reads and writes, and anything between a dump's beginning and end.
+ * Not counted: what the kernel reads and writes.
  */
 #define _GNU_SOURCE
 #include "qemu_plugin.h"
@@ -128,8 +128,8 @@ typedef struct {
 typedef struct Thread {
     struct Thread *next;
     uint32_t serial;
-    atomic_bool busy; /* inside a callback that uses the tables */
-    bool active;      /* inside a window */
+    atomic_bool busy;   /* inside a callback that uses the tables */
+    atomic_bool active; /* inside a window; relaxed: another thread may only end what was counted as a whole */
     uint32_t generation;
     uint64_t windows;
     uint64_t executed; /* instructions, only while active */
@@ -157,17 +157,20 @@ typedef struct Thread {
 } Thread;
 
 static char out_prefix[4096] = "census";
-static bool whole;
+static atomic_bool whole; /* relaxed: what it changes is ordered by `stop_counting` */
 static uint32_t depth_limit = 8;
 static size_t trace_limit;
 static qemu_plugin_id_t plugin;
 static pid_t owner; /* a child made by fork writes no dump */
 
 /* Whether code is translated with callbacks.  Set by the thread that makes the first other one, before there is one. */
-static bool instrumenting;
+static atomic_bool instrumenting; /* relaxed: QEMU's exclusive section orders what follows from it */
 
-/* Release when set; relaxed when read by callbacks, whose order against it `stop_counting` sees to. */
-static atomic_bool stopped;
+/* The thread that makes QEMU drop all callbacks and translations, until it has.  Relaxed: nothing is read on its word
+ * but what QEMU's exclusive section orders. */
+static _Atomic(const Thread *) resetting;
+
+static atomic_bool stopped; /* a thread reads all tables; see `enter` for the orders */
 static bool membarrier_works;
 
 /* Relaxed: sums that no other data depends on. */
@@ -185,7 +188,7 @@ static Instruction **code; /* by pc, open addressing; code_mutex */
 static size_t code_used, code_size;
 
 static pthread_mutex_t dump_mutex = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t dumps;
+static atomic_bool dumped; /* relaxed: a hint for the program's end */
 
 static _Noreturn void __attribute__((format(printf, 1, 2))) give_up(const char *format, ...) {
     va_list arguments;
@@ -238,8 +241,9 @@ static Thread *new_thread(unsigned vcpu) {
     }
     Thread *thread = allocate(1, sizeof *thread);
     thread->stack = allocate(MAX_STACK, sizeof *thread->stack);
-    thread->active = whole;
-    thread->windows = whole;
+    bool counted = atomic_load_explicit(&whole, memory_order_relaxed);
+    atomic_store_explicit(&thread->active, counted, memory_order_relaxed);
+    thread->windows = counted;
     pthread_mutex_lock(&threads_mutex);
     thread->serial = thread_count++;
     thread->next = threads;
@@ -262,26 +266,44 @@ static inline Thread *thread_of(unsigned vcpu) {
     return thread != NULL ? thread : new_thread(vcpu);
 }
 
-/* The thread says that it uses its tables; false when it must not, because a dump reads them.
+/* The thread says that it uses its tables; waits while another thread reads them.
  *
- * Store busy, then load stopped; the dump stores stopped, then loads busy: one of the two must see the other, which
- * takes a full barrier on each side.  The dump's membarrier is the barrier for both. */
-static inline bool enter(Thread *thread) {
-    atomic_store_explicit(&thread->busy, true, memory_order_relaxed);
-    if (membarrier_works) {
-        atomic_signal_fence(memory_order_seq_cst);
-    } else {
-        atomic_thread_fence(memory_order_seq_cst);
-    }
-    if (atomic_load_explicit(&stopped, memory_order_relaxed)) {
+ * Store busy, then load stopped; the other stores stopped, then loads busy: one of the two must see the other, which
+ * takes a full barrier on each side.  The other's membarrier is the barrier for both. */
+static inline void enter(Thread *thread) {
+    for (;;) {
+        atomic_store_explicit(&thread->busy, true, memory_order_relaxed);
+        if (membarrier_works) {
+            atomic_signal_fence(memory_order_seq_cst);
+        } else {
+            atomic_thread_fence(memory_order_seq_cst);
+        }
+        /* Acquire: pairs with the release in resume_counting, so that this thread sees its tables as they were left. */
+        if (!atomic_load_explicit(&stopped, memory_order_acquire)) {
+            return;
+        }
         atomic_store_explicit(&thread->busy, false, memory_order_release);
+        sched_yield();
+    }
+}
+
+/* Release: pairs with the acquire in stop_counting, so that the other sees what was counted. */
+static inline void leave(Thread *thread) { atomic_store_explicit(&thread->busy, false, memory_order_release); }
+
+static inline bool is_active(Thread *thread) { return atomic_load_explicit(&thread->active, memory_order_relaxed); }
+
+/* As enter, if the thread is in a window; false if it isn't. */
+static inline bool enter_window(Thread *thread) {
+    if (!is_active(thread)) {
+        return false;
+    }
+    enter(thread);
+    if (!is_active(thread)) { /* ended while this thread waited */
+        leave(thread);
         return false;
     }
     return true;
 }
-
-/* Release: pairs with the acquire in stop_counting, so that the dump sees what was counted. */
-static inline void leave(Thread *thread) { atomic_store_explicit(&thread->busy, false, memory_order_release); }
 
 /* On return no thread uses its tables or will before `resume_counting`.  Call with dump_mutex, outside enter/leave. */
 static void stop_counting(void) {
@@ -298,7 +320,7 @@ static void stop_counting(void) {
     }
 }
 
-/* Release: a thread that counts again sees the tables as the dump left them. */
+/* Release: pairs with the acquire in enter. */
 static void resume_counting(void) { atomic_store_explicit(&stopped, false, memory_order_release); }
 
 /* --- call contexts --- */
@@ -657,7 +679,7 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
     const Instruction *instruction = data;
     Thread *thread = thread_of(vcpu);
     bool store = qemu_plugin_mem_is_store(info);
-    if (thread->active && enter(thread)) {
+    if (enter_window(thread)) {
         count_access(thread, instruction, address, (size_t)1 << qemu_plugin_mem_size_shift(info), store);
         leave(thread);
         if (thread->wants_room) {
@@ -674,8 +696,9 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
 
 static void on_block(unsigned vcpu, void *data) {
     Thread *thread = thread_of(vcpu);
-    if (thread->active) {
+    if (enter_window(thread)) {
         thread->executed += (uintptr_t)data; /* instructions in the block */
+        leave(thread);
     }
 }
 
@@ -829,7 +852,7 @@ static void forget(Thread *thread) {
     thread->accesses_used = thread->accesses_size = thread->lines_used = thread->lines_size = 0;
     thread->contexts_used = thread->contexts_size = thread->context_index_size = 0;
     thread->frames_used = thread->frames_size = thread->calls_used = thread->calls_size = thread->steps_used = 0;
-    thread->windows = whole;
+    thread->windows = atomic_load_explicit(&whole, memory_order_relaxed);
     thread->executed = thread->step_at = thread->lost = 0;
     thread->generation++;
 }
@@ -868,7 +891,7 @@ static void dump(uint64_t number) {
     }
     free(instructions);
     free(lines.slots);
-    dumps++;
+    atomic_store_explicit(&dumped, true, memory_order_relaxed);
     resume_counting();
     pthread_mutex_unlock(&dump_mutex);
 }
@@ -878,19 +901,32 @@ static void dump(uint64_t number) {
 static void on_syscall(qemu_plugin_id_t, unsigned, int64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                        uint64_t, uint64_t);
 
-/* With all threads stopped: QEMU has dropped all callbacks and all translations. */
+/* With no thread running the guest's code: QEMU has dropped all callbacks and all translations. */
 static void on_reset(qemu_plugin_id_t id) {
-    if (instrumenting) {
+    if (atomic_load_explicit(&instrumenting, memory_order_relaxed)) {
         qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     }
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+    atomic_store_explicit(&resetting, NULL, memory_order_relaxed);
 }
 
 /* Takes effect when the calling thread, back from its system call, begins its next block. */
-static void set_instrumenting(bool wanted) {
-    if (instrumenting != wanted) {
-        instrumenting = wanted;
+static void set_instrumenting(const Thread *thread, bool wanted) {
+    if (atomic_exchange_explicit(&instrumenting, wanted, memory_order_relaxed) != wanted) {
+        atomic_store_explicit(&resetting, thread, memory_order_relaxed);
         qemu_plugin_reset(plugin, on_reset);
+    }
+}
+
+/* A new thread may run before its maker, which is to bring the callbacks about, gets a processor again.  It waits at
+ * its first system call, and so before its first window. */
+static void await_reset(const Thread *thread) {
+    for (;;) {
+        const Thread *by = atomic_load_explicit(&resetting, memory_order_relaxed);
+        if (by == NULL || by == thread) {
+            return;
+        }
+        sched_yield();
     }
 }
 
@@ -912,10 +948,9 @@ static void count_syscall(Thread *thread, int64_t number, uint64_t detail) {
 static void end_whole(void) {
     pthread_mutex_lock(&dump_mutex);
     stop_counting();
-    if (whole) {
-        whole = false;
+    if (atomic_exchange_explicit(&whole, false, memory_order_relaxed)) {
         for (Thread *thread = first_thread(); thread != NULL; thread = thread->next) {
-            thread->active = false;
+            atomic_store_explicit(&thread->active, false, memory_order_relaxed);
             forget(thread);
         }
     }
@@ -926,20 +961,20 @@ static void end_whole(void) {
 static void on_mark(Thread *thread, uint64_t operation, uint64_t argument) {
     switch (operation) {
     case MARK_BEGIN:
-        if (whole) {
+        if (atomic_load_explicit(&whole, memory_order_relaxed)) {
             end_whole();
         }
-        thread->active = true;
+        atomic_store_explicit(&thread->active, true, memory_order_relaxed);
         thread->windows++;
         break;
     case MARK_END:
-        thread->active = false;
+        atomic_store_explicit(&thread->active, false, memory_order_relaxed);
         break;
     case MARK_DUMP:
         dump(argument);
         break;
     case MARK_FINISH:
-        set_instrumenting(false);
+        set_instrumenting(thread, false);
         break;
     default:
         give_up("the guest made an unknown mark, %" PRIu64, operation);
@@ -950,27 +985,29 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
                        uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
     (void)id, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
     Thread *thread = thread_of(vcpu);
+    await_reset(thread);
     if (number == SYS_LSEEK && (a2 & ~UINT64_C(0xff)) == CENSUS_MARK) {
         on_mark(thread, a2 & 0xff, a3);
         return;
     }
     if (number == SYS_CLONE3 || (number == SYS_CLONE && (a1 & CLONE_THREAD_FLAG))) {
-        set_instrumenting(true);
+        set_instrumenting(thread, true);
     }
-    if (thread->active && instrumenting && enter(thread)) {
+    if (atomic_load_explicit(&instrumenting, memory_order_relaxed) && enter_window(thread)) {
         uint64_t detail = number == SYS_FUTEX ? (a2 & 0x7f) : number == SYS_MADVISE ? a3 : 0;
         count_syscall(thread, number, detail);
         leave(thread);
     }
     if (number == SYS_EXIT) {
         /* QEMU gives the number of an ended thread to a later one; they are not the same thread. */
-        thread->active = false;
+        atomic_store_explicit(&thread->active, false, memory_order_relaxed);
         free(thread->stack);
         thread->stack = NULL;
         thread->depth = 0;
         atomic_store_explicit(&vcpus[vcpu], NULL, memory_order_relaxed);
-    } else if (number == SYS_EXIT_GROUP && whole && getpid() == owner) {
-        dump(dumps);
+    } else if (number == SYS_EXIT_GROUP && getpid() == owner && atomic_load_explicit(&whole, memory_order_relaxed) &&
+               !atomic_load_explicit(&dumped, memory_order_relaxed)) {
+        dump(0);
     }
 }
 
@@ -987,7 +1024,7 @@ static bool parse_option(const char *option) {
         return snprintf(out_prefix, sizeof out_prefix, "%s", option + 4) < (int)sizeof out_prefix;
     }
     if (strcmp(option, "whole=on") == 0) {
-        whole = true;
+        atomic_store_explicit(&whole, true, memory_order_relaxed);
         return true;
     }
     if (strncmp(option, "depth=", 6) == 0 && parse_number(option + 6, MAX_DEPTH, &number)) {
