@@ -21,7 +21,7 @@ from ftnumpy.scaling.runner import Plan
 from ftnumpy.scaling.wishes import Wishes
 from ftnumpy.scaling.workloads import TASKS, Workload, select
 from ftnumpy.settings import Settings
-from ftnumpy.stack import STOCK, Stack
+from ftnumpy.stack import PATCHED, STOCK, Stack
 
 PAGE = Path("docs", "performance.md")
 
@@ -50,6 +50,7 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
         log=options.logs / "scaling.log",
     )
     found = measure(workloads, wishes, plan, settings, summary)
+    folder.mkdir(parents=True, exist_ok=True)
     report.write(folder / "scaling.json", findings.as_json(found))
     pictures = plots.draw(found, folder)
     for grid in _short(found):
@@ -88,7 +89,7 @@ def measure(
                     missing.append(f"the model's curve of {variant}: {error}")
                     result.append("missing, see below")
     return findings.findings(
-        _command(wishes),
+        _command(wishes, list(plan.made)[-1]),
         plan.machine,
         {name: _versions(made, plan) for name, made in plan.made.items()},
         plan.workers,
@@ -100,8 +101,9 @@ def measure(
     )
 
 
-def _command(wishes: Wishes) -> str:
+def _command(wishes: Wishes, variant: str) -> str:
     words = [
+        *(["--variant", variant] if variant != PATCHED.name else []),
         *(["--workers", wishes.workers] if wishes.workers else []),
         *("--launches", str(wishes.launches)),
         *(["--docs"] if wishes.docs else []),

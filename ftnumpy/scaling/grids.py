@@ -132,7 +132,8 @@ def facts(found: Findings) -> Grid:
 
 def percent(spread: Spread) -> str:
     """``12% (9 to 15)``"""
-    return f"{100 * spread.median:.0f}% ({100 * spread.low:.0f} to {100 * spread.high:.0f})".replace("-0%", "0%")
+    median, low, high = (round(100 * value) for value in (spread.median, spread.low, spread.high))
+    return f"{median}% ({low} to {high})"
 
 
 def ratio(spread: Spread) -> str:

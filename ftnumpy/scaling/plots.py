@@ -24,7 +24,6 @@ DOTS_PER_INCH = 150
 
 def draw(found: Findings, folder: Path) -> list[tuple[str, Path]]:
     """Write all pictures that ``found`` has figures for into ``folder``; returns title and SVG file of each."""
-    folder.mkdir(parents=True, exist_ok=True)
     pictures = []
     # Without this the same figures would give another file each time.
     with matplotlib.rc_context(
@@ -110,8 +109,14 @@ def decays(found: Findings) -> Figure:
     axes.tick_params(length=0)
     for row, values in enumerate(fields):
         for column, value in enumerate(values):
-            text = f"{value:.0f}%".replace("-0%", "0%")
-            axes.text(column, row, text, ha="center", va="center", color="white" if value > 0.6 * top else "black")
+            axes.text(
+                column,
+                row,
+                f"{round(value)}%",
+                ha="center",
+                va="center",
+                color="white" if value > 0.6 * top else "black",
+            )
     bar = figure.colorbar(image, ax=axes, pad=0.02)
     bar.set_label("decay relative to the control, %")
     figure.suptitle(f"Throughput per worker lost at {found.most} workers")
