@@ -1,4 +1,4 @@
-"""asv from end to end on a history of two commits: run, compare, publish, and the pages in a browser."""
+"""The session from end to end: asv on two commits, comparisons, pages, and these in a browser."""
 
 from __future__ import annotations
 
@@ -10,22 +10,33 @@ from pathlib import Path
 
 import pytest
 
-from ftnumpy.bench import browser, history, pages, suite
+from ftnumpy import environment
+from ftnumpy.bench import browser, command, history, instructions, pages, paired, suite, workers
 from ftnumpy.bench.history import Step
 from ftnumpy.bench.suite import Suite
-from ftnumpy.errors import BuildError, CommandFailed
-from ftnumpy.settings import ROOT
-from ftnumpy.stack import read_stack
+from ftnumpy.console import Summary
+from ftnumpy.environment import Environment
+from ftnumpy.errors import BuildError, CommandFailed, UsageError
+from ftnumpy.options import Options
+from ftnumpy.settings import ROOT, read_settings
+from ftnumpy.stack import PATCHED, STOCK, read_stack
 
-EFFORT = {"rounds": "1", "repeat": "(1,2,0.1)", "warmup_time": "0.01"}
-SUMS = """
+SUITE = {
+    "__init__.py": "",
+    "cost.py": """
 class Sums:
+    def time_sum(self):
+        sum(range(100))
+""",
+    "threads.py": """
+class Threads:
     params = [10, 1000]
     param_names = ["length"]
 
-    def time_sum(self, length):
+    def time_of_each(self, length):
         sum(range(length))
-"""
+""",
+}
 
 needs_browser = pytest.mark.skipif(
     browser.find() is None, reason=f"none of {', '.join(browser.NAMES)} is on PATH; install one to look at the pages"
@@ -34,48 +45,68 @@ needs_browser = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> tuple[Suite, tuple[Step, ...]]:
-    """Pages of a suite of one benchmark, with this Python in the place of each commit's."""
+    """What ``bench --quick`` leaves in a checkout whose suite is small, with this Python in the place of both ends'."""
     root = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "asv_bench", root / "asv_bench", ignore=shutil.ignore_patterns("benchmarks", "__pycache__"))
     (root / "asv_bench" / "benchmarks").mkdir()
-    (root / "asv_bench" / "benchmarks" / "__init__.py").write_text("")
-    (root / "asv_bench" / "benchmarks" / "sums.py").write_text(SUMS)
-    asv = Suite(
-        config=root / "asv_bench" / "asv.conf.json",
-        folder=root / ".build" / "bench",
-        pages=root / "html",
-        environment="3.13t",
-        machine="test-machine",
-        log=root / "asv.log",
-    )
-    steps = history.make(read_stack(ROOT / "stack.toml"), asv.folder / "history")
-    ends = [steps[0].commit, steps[-1].commit]
-    suite.prepare(asv, {commit: Path(sys.executable) for commit in ends})
-    suite.run(asv, ends, EFFORT)
-    suite.publish(asv, steps)
-    return asv, steps
+    for name, text in SUITE.items():
+        (root / "asv_bench" / "benchmarks" / name).write_text(text)
+    stack = read_stack(ROOT / "stack.toml")
+    settings = read_settings({"FTNUMPY_CACHE": str(root / "cache")}, root=root)
+    logs = tmp_path_factory.mktemp("logs")
+    options = Options(variant=PATCHED, profile="default", minutes=1, seed=1, logs=logs)
+    here = Environment(Path(sys.prefix), Path(sys.executable), None, None)  # type: ignore[arg-type]
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(environment, "bench_environment", lambda *_: here)
+        monkeypatch.setattr(workers, "variables", lambda _: {})
+        # The one Python is as fast as itself, so let a count say otherwise.
+        monkeypatch.setattr(instructions, "require", lambda: None)
+        monkeypatch.setattr(instructions, "count", lambda _, __, names, ___: [dict.fromkeys(names, n) for n in (10, 9)])
+        monkeypatch.setattr(paired, "WIDE", -1.0)
+        monkeypatch.setattr(paired, "SECONDS", 0.002)
+        monkeypatch.setattr(suite, "QUICK", {"rounds": "1", "repeat": "(1,2,0.1)", "warmup_time": "0.01"})
+        closing = command.run(True, stack, settings, options, Summary("bench"))
+    assert str(root / "html" / "index.html") in closing
+    asv = suite.open_suite(settings, stack.series, "default", logs)
+    return asv, history.make(stack, asv.folder / "history")
 
 
 def test_results_belong_to_the_commit_and_stay_below_build(published: tuple[Suite, tuple[Step, ...]]) -> None:
     asv, steps = published
-    names = sorted(path.name for path in (asv.results / "test-machine").iterdir())
+    names = sorted(path.name for path in (asv.results / asv.machine).iterdir())
     ends = (steps[0].commit, steps[-1].commit)
     assert names == sorted(["machine.json", *(f"{commit[:8]}-ftnumpy-py3.13t.json" for commit in ends)])
-    assert suite.read_benchmarks(asv)["sums.Sums.time_sum"]["type"] == "time"
-    top = {path.name for path in asv.folder.parent.parent.iterdir()}
-    assert top == {"asv_bench", ".build", "html", "asv.log"}
+    assert set(suite.read_benchmarks(asv)) == {"cost.Sums.time_sum", "threads.Threads.time_of_each"}
+    assert {path.name for path in asv.pages.parent.iterdir()} == {"asv_bench", ".build", "html"}
 
 
-def test_compare_prints_a_row_for_each_parameter(published: tuple[Suite, tuple[Step, ...]]) -> None:
+def test_both_comparisons_are_kept(published: tuple[Suite, tuple[Step, ...]]) -> None:
     asv, _ = published
-    table = suite.compare(asv, "stock", "patched")
-    assert "sums.Sums.time_sum(10)" in table and "sums.Sums.time_sum(1000)" in table and "Ratio" in table
+    table = (asv.folder / "compare.txt").read_text()
+    for row in (
+        "cost.Sums.time_sum",
+        "threads.Threads.time_of_each(10)",
+        "threads.Threads.time_of_each(1000)",
+        "Ratio",
+    ):
+        assert row in table
+    kept = json.loads((asv.folder / "paired.json").read_text())
+    assert kept["geometric_mean"] == pytest.approx(0.9)
+    assert [each["benchmark"] for each in kept["verdicts"]] == ["cost.Sums.time_sum"], "of one thread only"
+
+
+def test_a_variant_can_not_be_meant(tmp_path: Path) -> None:
+    options = Options(variant=STOCK, profile="default", minutes=1, seed=1, logs=tmp_path)
+    settings = read_settings({"FTNUMPY_CACHE": str(tmp_path / "cache")}, root=tmp_path)
+    with pytest.raises(UsageError, match="leave out --variant"):
+        command.run(True, read_stack(ROOT / "stack.toml"), settings, options, Summary("bench"))
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_commit_without_a_python_is_told(published: tuple[Suite, tuple[Step, ...]], tmp_path: Path) -> None:
     asv, steps = published
     with pytest.raises(CommandFailed, match=f"has no python for commit {steps[1].commit}"):
-        suite.run(replace(asv, log=tmp_path / "log"), [steps[1].commit], EFFORT)
+        suite.run(replace(asv, log=tmp_path / "log"), [steps[1].commit], suite.QUICK)
 
 
 def test_the_pages_need_no_network_and_have_the_patches(published: tuple[Suite, tuple[Step, ...]]) -> None:
@@ -102,9 +133,9 @@ def test_a_script_that_we_lack_is_one_error(tmp_path: Path) -> None:
 @needs_browser
 def test_a_graph_is_drawn_without_a_script_error(published: tuple[Suite, tuple[Step, ...]], tmp_path: Path) -> None:
     asv, _ = published
-    seen = look(asv.pages, "index.html#sums.Sums.time_sum", tmp_path)
+    seen = look(asv.pages, f"index.html#{command.GRAPH}", tmp_path)
     assert seen.errors == () and seen.coloured > 100 and seen.labels > 4
-    assert "sums.Sums.time_sum" in seen.text
+    assert command.GRAPH in seen.text
     assert (tmp_path / "shot.png").read_bytes().startswith(b"\x89PNG")
 
 
