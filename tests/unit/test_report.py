@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
 import json
 import re
 import shutil
 from pathlib import Path
 
 import pytest
+import scaling_samples
 from census_samples import PATCHED as CENSUS_PATCHED
 from census_samples import STOCK as CENSUS_STOCK
 
@@ -20,6 +23,7 @@ from ftnumpy.flames.stacks import Folded, Frame, write_folded
 from ftnumpy.options import Options
 from ftnumpy.report import command
 from ftnumpy.report.chapters import chapters
+from ftnumpy.scaling import findings
 from ftnumpy.settings import ROOT, Settings
 from ftnumpy.stack import PATCHED, Stack, read_stack
 
@@ -197,6 +201,24 @@ def test_times_of_the_kernel_verdicts_of_asv_and_bottlenecks(stack: Stack, setti
     assert "cost.add 0.90 (0.80 to 1.00) 0.910 0.910" in found and "geometric mean 0.925" in found
     assert "| Change | &lt;b&gt; |" in text
     assert any(row.startswith("module attributes 50.0%") for row in found)
+
+
+def test_scaling_as_figures_and_the_pictures_of_that_run(stack: Stack, settings: Settings) -> None:
+    found = scaling_samples.sample()
+    folder = settings.root / ".build" / "scaling"
+    put(folder / "scaling.json", findings.as_json(found))
+    for name in ("scaling-article", "scaling-decay"):
+        put(folder / f"{name}.svg", f"<svg>{name}</svg>")
+    text = written(stack, settings)
+    assert "nox -s scaling -- --launches 2" in text and "a collection, ms" in text
+    assert [row for row in rows(text) if row.startswith("operators 50% (50 to 50) 20% (20 to 20)")]
+    pictures = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]*)" alt="([^"]*)">', text)
+    assert [(base64.b64decode(content).decode(), title) for content, title in pictures] == [
+        ("<svg>scaling-article</svg>", "scaling article"),
+        ("<svg>scaling-decay</svg>", "scaling decay"),
+    ]
+    put(folder / "scaling.json", findings.as_json(dataclasses.replace(found, programs=())))
+    assert "scaling article" not in written(stack, settings), "a picture of an earlier run"
 
 
 @pytest.mark.parametrize(
