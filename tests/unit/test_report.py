@@ -24,6 +24,7 @@ from ftnumpy.options import Options
 from ftnumpy.report import command
 from ftnumpy.report.chapters import chapters
 from ftnumpy.scaling import findings
+from ftnumpy.scaling import grids as scaling_grids
 from ftnumpy.settings import ROOT, Settings
 from ftnumpy.stack import PATCHED, Stack, read_stack
 
@@ -211,7 +212,8 @@ def test_scaling_as_figures_and_the_pictures_of_that_run(stack: Stack, settings:
         put(folder / f"{name}.svg", f"<svg>{name}</svg>")
     text = written(stack, settings)
     assert "nox -s scaling -- --launches 2" in text and "a collection, ms" in text
-    assert [row for row in rows(text) if row.startswith("operators 50% (50 to 50) 20% (20 to 20)")]
+    of_classes = scaling_grids.decays(found, found.classes, "class").rows
+    assert of_classes and all(" ".join(row) in rows(text) for row in of_classes)
     pictures = re.findall(r'<img src="data:image/svg\+xml;base64,([^"]*)" alt="([^"]*)">', text)
     assert [(base64.b64decode(content).decode(), title) for content, title in pictures] == [
         ("<svg>scaling-article</svg>", "scaling article"),
