@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator, ScalarFormatter
+from matplotlib.ticker import LogLocator, NullLocator, ScalarFormatter, StrMethodFormatter
 
 from ftnumpy.census.timing import Spread
 from ftnumpy.scaling.findings import Findings, Program
@@ -62,7 +62,8 @@ def article(found: Findings) -> Figure:
     for axes, program in zip(panels, found.programs, strict=True):
         _article_panel(axes, found, program)
     panels[0].set_ylabel("seconds")
-    panels[0].legend(frameon=False, fontsize=9)
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, fontsize=9, loc="outside lower center", ncols=3)
     figure.suptitle("The article's program: time over workers")
     return figure
 
@@ -73,22 +74,24 @@ def _article_panel(axes: Axes, found: Findings, program: Program) -> None:
         axes.plot(found.workers, seconds, color=colour, marker=MARKERS[colour], label=name(found, mode))
     last = found.most
     for curve in found.curves:
-        beyond = [at for at, cores in enumerate(curve.cores) if cores > found.most]
         one = program.seconds(curve.variant, 1)
-        # Dashed from the last measured point, so that a model that misses it is seen to.
-        cores = [found.most, *(curve.cores[at] for at in beyond)]
-        times = [program.seconds(curve.variant, found.most), *(one / curve.speedup[at] for at in beyond)]
+        # From the last measured point on, where a gap shows how far off the model is.
+        places = [place for place, cores in enumerate(curve.cores) if cores >= found.most]
+        if curve.cores[-1] <= found.most:
+            continue
+        cores = [curve.cores[place] for place in places]
+        times = [one / curve.speedup[place] for place in places]
         label = f"threads, {curve.variant}: {curve.label}, not measured"
         axes.plot(cores, times, color=colours(found)[curve.variant], linestyle="--", linewidth=1.2, label=label)
-        last = max(last, cores[-1])
+        last = max(last, *cores)
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     ticks = sorted({1 << power for power in range(math.ceil(math.log2(last)) + 1)} | {found.most})
     axes.set_xticks([tick for tick in ticks if tick <= last])
     axes.xaxis.set_major_formatter(ScalarFormatter())
-    axes.yaxis.set_major_formatter(ScalarFormatter())
-    axes.yaxis.set_minor_formatter(ScalarFormatter())
-    axes.tick_params(axis="y", which="minor", labelsize=7)
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel("workers")
     axes.set_title(f"{program.name}{'' if program.share == 1 else f', {program.share:.0%} of it'}", fontsize=10)
@@ -104,7 +107,7 @@ def decays(found: Findings) -> Figure:
     axes = figure.subplots()
     top = max(10.0, *(value for row in fields for value in row))
     image = axes.imshow(fields, cmap="YlOrRd", vmin=0, vmax=top, aspect="auto")
-    axes.set_xticks(range(len(modes)), [name(found, mode) for mode in modes])
+    axes.set_xticks(range(len(modes)), [name(found, mode).replace(", ", ",\n") for mode in modes])
     axes.set_yticks(range(len(fields)), [TASKS[result.name] for result in found.classes])
     axes.tick_params(length=0)
     for row, values in enumerate(fields):
@@ -154,7 +157,7 @@ def gains(found: Findings) -> Figure:
     )
     axes.set_yticks(range(len(classes)), [TASKS[result.name] for result in classes])
     axes.axvline(1, color="#333333", linewidth=0.8)
-    axes.set_xlabel(f"throughput of {found.most} workers, in multiples of one thread on {found.before}")
+    axes.set_xlabel(f"throughput, in multiples of one thread on {found.before}")
     figure.legend(frameon=False, fontsize=9, loc="outside lower center", ncols=3)
     axes.set_title(f"Before and after, with {found.most} workers")
     return figure

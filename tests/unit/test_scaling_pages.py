@@ -139,7 +139,14 @@ def test_the_articles_figure_has_measured_lines_and_a_dashed_model_beyond_them()
     model = lines["threads, stock: a model, not measured"]
     assert model.get_linestyle() == "--"
     assert list(model.get_xdata()) == [2, 4, 8]
-    assert list(model.get_ydata()) == pytest.approx([7.5, 6.0 / 3.5, 6.0 / 4.0])
+    assert list(model.get_ydata()) == pytest.approx([6.0 / 1.9, 6.0 / 3.5, 6.0 / 4.0])
+
+
+def test_a_machine_as_large_as_the_model_needs_none() -> None:
+    found = sample()
+    small = tuple(replace(curve, cores=curve.cores[:2], speedup=curve.speedup[:2]) for curve in found.curves)
+    axes = plots.article(replace(found, curves=small)).axes[0]
+    assert {line.get_linestyle() for line in axes.get_lines()} == {"-"}
 
 
 def test_without_a_model_there_is_no_dashed_line() -> None:
