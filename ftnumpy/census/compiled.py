@@ -12,8 +12,13 @@ PROGRAM = ("-std=c11", "-D_GNU_SOURCE", "-O2", "-ffp-contract=off", "-pthread")
 LIBRARY = (*PROGRAM, "-fPIC", "-shared")
 
 
-def compiled(settings: Settings, source: Path, flags: tuple[str, ...], log: Path) -> Path:
-    """What becomes of the C file ``source``.  Raises `CommandFailed` or `PrerequisiteError`."""
+def compiled(
+    settings: Settings, source: Path, flags: tuple[str, ...], log: Path, headers: tuple[Path, ...] = ()
+) -> Path:
+    """What becomes of the C file ``source``, which includes ``headers``.
+
+    Raises `CommandFailed` or `PrerequisiteError`.
+    """
 
     def build(work: Path, final: Path) -> Path:
         folder = work / source.stem
@@ -24,7 +29,7 @@ def compiled(settings: Settings, source: Path, flags: tuple[str, ...], log: Path
         return folder
 
     inputs = {
-        "source": patchqueue.sha256(source),
+        **{file.name: patchqueue.sha256(file) for file in (source, *headers)},
         "flags": " ".join(flags),
         "compiler": compiler.identify(settings),
     }

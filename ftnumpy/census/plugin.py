@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from ftnumpy import compiler, fingerprint, patchqueue, process
+from ftnumpy.census.compiled import compiled
 from ftnumpy.census.qemu import Qemu
 from ftnumpy.errors import PrerequisiteError
 from ftnumpy.settings import Settings
@@ -35,28 +35,9 @@ def plugin(settings: Settings, machine: Qemu, log: Path) -> Path:
 
 def _plugin(settings: Settings, api: int, log: Path) -> Path:
     flags = (*FLAGS, "-O2", "-shared", "-fPIC", "-fvisibility=hidden", f"-DCENSUS_API={api}")
-    return _compiled(settings, ("census.c", "qemu_plugin.h"), flags, log)
+    return compiled(settings, SOURCES / "census.c", flags, log, (SOURCES / "qemu_plugin.h",))
 
 
 def known_answer(settings: Settings, log: Path) -> Path:
     """The program of known_answer.c, at fixed addresses and with all its symbols bound at the start."""
-    return _compiled(settings, ("known_answer.c",), (*FLAGS, "-O1", "-no-pie", "-Wl,-z,now"), log)
-
-
-def _compiled(settings: Settings, sources: tuple[str, ...], flags: tuple[str, ...], log: Path) -> Path:
-    """What becomes of the first of ``sources``, which includes the others."""
-    source = SOURCES / sources[0]
-    inputs = {
-        "compiler": compiler.identify(settings),
-        "flags": " ".join(flags),
-        **{name: patchqueue.sha256(SOURCES / name) for name in sources},
-    }
-
-    def build(work: Path, final: Path) -> Path:
-        staged = work / "staged"
-        staged.mkdir()
-        process.run([settings.cc, *flags, source, "-o", staged / source.stem], what=f"compiling {source.name}", log=log)
-        return staged
-
-    folder, _ = fingerprint.build_once(settings, source.stem, inputs, build)
-    return folder / source.stem
+    return compiled(settings, SOURCES / "known_answer.c", (*FLAGS, "-O1", "-no-pie", "-Wl,-z,now"), log)

@@ -61,6 +61,13 @@ NAMED = (
         setup="import colorsys",
         statement="colorsys.rgb_to_hls(0.25, 0.5, 0.75)",
     ),
+    # Ten functions of a module that is written in Python and has a __getattr__, as NumPy has.
+    Workload(
+        name="module-attributes",
+        setup="import ast",
+        statement="ast.copy_location, ast.dump, ast.fix_missing_locations, ast.get_docstring, ast.get_source_segment\n"
+        "ast.increment_lineno, ast.iter_fields, ast.literal_eval, ast.parse, ast.walk",
+    ),
 )
 
 

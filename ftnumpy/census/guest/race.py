@@ -16,11 +16,12 @@ import resource
 import sys
 import threading
 import time
+from typing import Any
 
-from launch import BEGIN, END, LOOP, MARK
+from ftnumpy.census.guest.launch import BEGIN, END, LOOP, MARK
 
 
-def look():
+def look() -> tuple[int, ...]:
     """Of the calling thread, so far."""
     usage = resource.getrusage(resource.RUSAGE_THREAD)
     return (
@@ -34,7 +35,7 @@ def look():
     )
 
 
-def queued():
+def queued() -> int:
     """How long the calling thread has waited for a processor, in ns; 0 where the kernel doesn't say."""
     try:
         with open("/proc/thread-self/schedstat", encoding="ascii") as file:  # noqa: PTH123 - as little as can be
@@ -43,16 +44,16 @@ def queued():
         return 0
 
 
-def race(text):
+def race(text: str) -> list[list[int]]:
     """The windows of the request ``text``.  Each thread makes its own state and its own code."""
     barrier = threading.Barrier(json.loads(text)["threads"])
-    windows = []
-    errors = []
+    windows: list[list[int]] = []
+    errors: list[BaseException] = []
 
-    def work():
+    def work() -> None:
         try:
             request = json.loads(text)
-            namespace = {"__name__": "census"}
+            namespace: dict[str, Any] = {"__name__": "census"}
             exec(compile(request["setup"], f"<setup of {request['name']}>", "exec"), namespace)
             body = "\n".join(f"        {line}" for line in request["statement"].splitlines())
             exec(compile(LOOP.format(statement=body), f"<{request['name']}>", "exec"), namespace)
@@ -83,7 +84,7 @@ def race(text):
     return windows
 
 
-def main():
+def main() -> None:
     # As in the census, a workload may be a module of the folder that it is started from.
     sys.path[:0] = [os.getcwd()]  # noqa: PTH109
     for request in sys.argv[1:] or sys.stdin:
