@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import select
-import subprocess
-import sys
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Never
 
 import pytest
 from scaling_samples import SMALL, WHOLE, environment, machine
 
+from ftnumpy import locks
 from ftnumpy.errors import BuildError, CommandFailed, TestsFailed, UsageError
 from ftnumpy.scaling import crew, latency, runner
 from ftnumpy.scaling.machine import Machine, Processor
@@ -189,25 +190,45 @@ def test_threads_get_the_processors_of_the_plan(plan: Plan, tmp_path: Path) -> N
         crew.race(workers, [runner.request(where, [(0, 0, 1)], replace(plan, machine=here))])
 
 
+def test_workers_get_a_processor_each_in_every_mode(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = replace(plan, machine=machine(2))
+    asked: list[tuple[int, list[int]]] = []
+
+    def race(workers: Sequence[crew.Worker], requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        asked.append((len(workers), [number for request in requests for number in request["processors"]]))
+        return [{"threads": [[1.0, 0]] * len(request["ranges"])} for request in requests]
+
+    monkeypatch.setattr(crew, "race", race)
+    runner.measure([SMALL], 1, plan)
+    assert {tuple(numbers) for _, numbers in asked} == {(0,), (0, 1)}
+    assert {count for count, numbers in asked if numbers == [0, 1]} == {1, 2}, "of one process and of two"
+
+
 def test_libraries_get_one_thread(plan: Plan) -> None:
     work = replace(SMALL, step="import os\nassert os.environ['OPENBLAS_NUM_THREADS'] == '1'\nreturn i")
     with crew.crew(plan.made["stock"], 1, plan.log) as workers:
         crew.race(workers, [runner.request(work, [(0, 0, 1)], plan)])
 
 
-def test_two_runs_at_once_take_turns(plan: Plan) -> None:
-    code = (
-        "import sys, time\nfrom pathlib import Path\nfrom ftnumpy import locks\n"
-        f"with locks.held(Path({str(plan.folder / 'lock')!r}), ''):\n    print('held', flush=True)\n    time.sleep(1)\n"
-        "    print('free', flush=True)\n"
-    )
+def test_two_runs_at_once_take_turns(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    began = threading.Event()
+
+    def begin(*_: object) -> Never:
+        began.set()
+        raise BuildError("it began, which is all that is asked")
+
+    def measure() -> None:
+        with contextlib.suppress(BuildError):
+            runner.measure([SMALL], 1, plan)
+
+    monkeypatch.setattr(crew, "crew", begin)
     plan.folder.mkdir()
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as other:
-        assert other.stdout is not None
-        assert other.stdout.readline() == "held\n"
-        runner.measure([SMALL], 1, plan)
-        told, _, _ = select.select([other.stdout], [], [], 0)
-        assert told and other.stdout.readline() == "free\n", "the other one was done before"
+    other = threading.Thread(target=measure)
+    with locks.held(plan.folder / "lock", ""):
+        other.start()
+        assert not began.wait(0.5)
+    assert began.wait(30)
+    other.join()
 
 
 def test_a_units_time_is_taken_with_and_without_a_collection(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
