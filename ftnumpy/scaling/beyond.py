@@ -39,8 +39,8 @@ def curve(variant: str, made: Environment, folder: Path, settings: Settings, log
     """
     kept = folder / f"model-{made.interpreter.fingerprint[:8]}-{made.wheel.fingerprint[:8]}.json"
     if kept.exists():
-        data = json.loads(kept.read_text(encoding="utf-8"))
-        return Curve(**data | {"cores": tuple(data["cores"]), "speedup": tuple(data["speedup"])})
+        known: Curve = report.read(Curve, json.loads(kept.read_text(encoding="utf-8")))
+        return known
     (taken,) = runner.take(
         [KERNEL],
         [],

@@ -76,7 +76,11 @@ def measure(workloads: Sequence[Workload], launches: int, plan: Plan) -> list[Se
         ]
         control = _calibrate(CONTROL_WORK, plan) if todo else 0
         with console.counter("runs", len(todo)) as progress:
+            said = -1
             for launch, workload in todo:
+                if launch != said:
+                    console.say(f"  launch {launch + 1} of {launches}")
+                    said = launch
                 progress.update(progress.task_ids[0], description=f"launch {launch + 1}, {workload.name}")
                 known = found[workload.name]
                 if not known.units:

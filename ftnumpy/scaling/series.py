@@ -72,14 +72,7 @@ def load(path: Path) -> Series:
         data = json.loads(path.read_text(encoding="utf-8"))
         if data.pop("format") != FORMAT:
             raise UsageError(f"{path} has another format; remove it, and what it holds is measured again")
-        launches = tuple(
-            Launch(**launch | {"samples": tuple(_sample(sample) for sample in launch["samples"])})
-            for launch in data.pop("launches")
-        )
-        return Series(launches=launches, **data)
+        found: Series = report.read(Series, data)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UsageError(f"{path} does not hold a scaling run; remove it, and it is measured again") from None
-
-
-def _sample(data: dict[str, object]) -> Sample:
-    return Sample(**data | {"seconds": tuple(data["seconds"])})  # type: ignore[arg-type]
+    return found
