@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ftnumpy import environment
+from ftnumpy import console, environment
 from ftnumpy.census import report, table
-from ftnumpy.census.grids import Grid
 from ftnumpy.console import Summary
 from ftnumpy.environment import Environment
 from ftnumpy.errors import FtnumpyError, UsageError
@@ -24,6 +24,7 @@ from ftnumpy.settings import Settings
 from ftnumpy.stack import PATCHED, STOCK, Stack
 
 PAGE = Path("docs", "performance.md")
+BUSY = 0.5  # load from which a run is worth a warning
 
 
 def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
@@ -53,7 +54,7 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
     folder.mkdir(parents=True, exist_ok=True)
     report.write(folder / "scaling.json", findings.as_json(found))
     pictures = plots.draw(found, folder)
-    for grid in _short(found):
+    for grid in grids.short(found):
         table.show(grid)
     report.write(folder / "scaling.md", f"{_page(found, pictures)}\n")
     closing = (
@@ -70,6 +71,11 @@ def measure(
     workloads: Sequence[Workload], wishes: Wishes, plan: Plan, settings: Settings, summary: Summary
 ) -> Findings:
     """Everything, a step of ``summary`` each."""
+    load = os.getloadavg()[0]
+    if load > BUSY:
+        console.warn(
+            f"other programs use the processors (load {load:.1f}), so spreads will be wide; run when it is quiet"
+        )
     tasks = len({workload.task for workload in workloads})
     with summary.step(f"{len(workloads)} workloads of {tasks} of {len(TASKS)} classes", plan.log) as result:
         series = runner.measure(workloads, wishes.launches, plan)
@@ -118,22 +124,12 @@ def _versions(made: Environment, plan: Plan) -> str:
     return f"Python {about['python'].partition(' ')[0]} ({made.interpreter.tag}), NumPy {about['numpy']}"
 
 
-def _short(found: Findings) -> list[Grid]:
-    """What the console shows."""
-    return [
-        grids.decays(found, found.classes, "class"),
-        grids.gains(found, found.classes, "class"),
-        *(grids.program(found, program) for program in found.programs),
-        *([grids.latencies(found.latencies)] if found.latencies else []),
-        grids.facts(found),
-    ]
-
-
 def _page(found: Findings, pictures: Sequence[tuple[str, Path]]) -> str:
     """All tables, those by workload, too."""
     return markdown.section(
         [
-            *_short(found),
+            *grids.short(found),
+            grids.throughputs(found, found.workloads),
             grids.decays(found, found.workloads, "workload"),
             grids.gains(found, found.workloads, "workload"),
         ],

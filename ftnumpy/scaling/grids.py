@@ -12,6 +12,17 @@ from ftnumpy.scaling.latency import Latency
 from ftnumpy.scaling.series import CONTROL, PROCESSES
 
 
+def short(found: Findings) -> list[Grid]:
+    """What tells the whole in short: by class, not by workload."""
+    return [
+        decays(found, found.classes, "class"),
+        gains(found, found.classes, "class"),
+        *(program(found, each) for each in found.programs),
+        *([latencies(found.latencies)] if found.latencies else []),
+        facts(found),
+    ]
+
+
 def decays(found: Findings, results: Sequence[Result], what: str) -> Grid:
     """A row for each of ``results``, at the largest number of workers."""
     modes = (*found.variants, PROCESSES)
@@ -57,6 +68,20 @@ def gains(found: Findings, results: Sequence[Result], what: str) -> Grid:
             for result in results
         ),
         notes=(f"Median and quartiles of {_count(results)}, each of neighbouring runs.",),
+    )
+
+
+def throughputs(found: Findings, results: Sequence[Result]) -> Grid:
+    """Units per second and worker of each workload, with one worker and with the most."""
+    cases = [(mode, count) for mode in (*found.variants, PROCESSES) for count in sorted({1, found.most})]
+    return Grid(
+        title="throughput per worker, units a second, by workload",
+        columns=("workload", *(f"{mode}, {count}" for mode, count in cases)),
+        words=frozenset((0,)),
+        rows=tuple(
+            (result.name, *(f"{result.at(*case).throughput.median:,.0f}" for case in cases)) for result in results
+        ),
+        notes=(f"Medians of {_count(results)}; compare them by the ratios above, which are made within rounds.",),
     )
 
 

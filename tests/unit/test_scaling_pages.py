@@ -43,6 +43,14 @@ def test_gains_are_said_as_ratios() -> None:
     )
 
 
+def test_throughput_is_each_workers_own() -> None:
+    found = sample()
+    grid = grids.throughputs(found, found.workloads)
+    assert grid.columns[1:] == ("stock, 1", "stock, 2", "patched, 1", "patched, 2", "processes, 1", "processes, 2")
+    # 100 units in 1 second of the first launch, in 2 seconds of the second.
+    assert grid.rows[0] == ("small", "75", "30", "150", "120", "75", "60")
+
+
 def test_a_program_is_said_in_seconds_and_only_when_whole_so() -> None:
     found = sample()
     (program,) = found.programs
