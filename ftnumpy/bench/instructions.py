@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from ftnumpy import console
@@ -21,8 +22,7 @@ from ftnumpy.environment import Environment
 from ftnumpy.errors import BuildError, PrerequisiteError
 
 MARK = "getpgrp"
-SECONDS = 0.15  # what N calls should take under callgrind
-MOST = 5000  # calls
+ENOUGH = 5_000_000  # instructions of N calls: what an allocator or a collector does now and then is then in both
 
 
 def require() -> None:
@@ -39,35 +39,51 @@ def count(sides: Sequence[Environment], benchmarks: Path, names: Sequence[str], 
     interpreter, once.  The sides run at the same time: no count depends on what else the machine does."""
     found: list[dict[str, float]] = [{} for _ in sides]
     with console.counter("counted", len(names)) as progress:
-        with _counted(sides, benchmarks, log) as counted:
-            for at, name in enumerate(name for name in names if not is_fresh(name)):
-                numbers = [max(2, min(MOST, round(SECONDS / took))) for took in _all(counted, name, [1] * len(sides))]
-                _all(counted, name, numbers)
-                _all(counted, name, [2 * number for number in numbers])
-                for (_, folder), number, kept in zip(counted, numbers, found, strict=True):
-                    # Three requests for each benchmark, two marks for each request.
-                    fewer, more = total(folder, 6 * at + 4), total(folder, 6 * at + 6)
-                    kept[name] = (more - fewer) / number
-                progress.update(progress.task_ids[0], advance=1)
+        with _counters(sides, benchmarks, log) as counters:
+            for name in names:
+                if not is_fresh(name):
+                    for kept, each in zip(found, _per_call(counters, name), strict=True):
+                        kept[name] = each
+                    progress.update(progress.task_ids[0], advance=1)
         for name in filter(is_fresh, names):
-            with _counted(sides, benchmarks, log) as counted:
-                _all(counted, name, [0] * len(sides))
-                for (_, folder), kept in zip(counted, found, strict=True):
-                    kept[name] = total(folder, 2)
+            with _counters(sides, benchmarks, log) as counters:
+                for kept, each in zip(found, _totals(counters, name, 0), strict=True):
+                    kept[name] = each
             progress.update(progress.task_ids[0], advance=1)
     return found
-
-
-def _all(counted: Sequence[tuple[Worker, Path]], name: str, numbers: Sequence[int]) -> list[float]:
-    """Seconds of each worker, which run at the same time."""
-    for (worker, _), number in zip(counted, numbers, strict=True):
-        worker.ask(name, number)
-    return [worker.answer(name) for worker, _ in counted]
 
 
 def is_fresh(name: str) -> bool:
     """Whether asv times this benchmark in an interpreter of its own."""
     return name.rpartition(".")[2].startswith("timeraw_")
+
+
+@dataclass
+class Counter:
+    """A worker under callgrind, which writes into ``folder``; it has made ``marks`` so far."""
+
+    worker: Worker
+    folder: Path
+    marks: int = 0
+
+
+def _per_call(counters: Sequence[Counter], name: str) -> list[float]:
+    number, around, fewer = 1, _totals(counters, name, 1), [0]
+    while min(fewer) < ENOUGH:
+        number *= 4
+        fewer = [total - once for total, once in zip(_totals(counters, name, number), around, strict=True)]
+    more = [total - once for total, once in zip(_totals(counters, name, 2 * number), around, strict=True)]
+    return [(two - one) / number for one, two in zip(fewer, more, strict=True)]
+
+
+def _totals(counters: Sequence[Counter], name: str, number: int) -> list[int]:
+    """Instructions of ``number`` calls, and of a little around them, on each side."""
+    for counter in counters:
+        counter.worker.ask(name, number)
+    for counter in counters:
+        counter.worker.answer(name)
+        counter.marks += 2
+    return [total(counter.folder, counter.marks) for counter in counters]
 
 
 def total(folder: Path, mark: int) -> int:
@@ -83,12 +99,12 @@ def total(folder: Path, mark: int) -> int:
 
 
 @contextmanager
-def _counted(sides: Sequence[Environment], benchmarks: Path, log: Path) -> Iterator[list[tuple[Worker, Path]]]:
-    """A worker under callgrind for each of ``sides``, with the folder of its counts."""
+def _counters(sides: Sequence[Environment], benchmarks: Path, log: Path) -> Iterator[list[Counter]]:
     with ExitStack() as running:
-        counted = []
+        counters = []
         for made in sides:
             folder = Path(running.enter_context(tempfile.TemporaryDirectory(prefix="callgrind-")))
             tool = ("valgrind", "--tool=callgrind", f"--dump-before={MARK}", f"--callgrind-out-file={folder}/out")
-            counted.append((running.enter_context(workers.started(made, benchmarks, log, under=tool)), folder))
-        yield counted
+            worker = running.enter_context(workers.started(made, benchmarks, log, under=tool))
+            counters.append(Counter(worker, folder))
+        yield counters
