@@ -27,7 +27,7 @@ from ftnumpy.scaling.series import CONTROL, PROCESSES, Launch, Sample, Series
 from ftnumpy.scaling.workloads import CONTROL as CONTROL_WORK
 from ftnumpy.scaling.workloads import Workload, program
 
-SECONDS = 0.04  # what one worker's run of a workload should take, but of a whole program's
+SECONDS = 0.03  # what one worker's run of a workload should take, but of a whole program's
 ROUNDS = 4  # of a launch
 SLICES = 20  # a whole program is done in so many parts, one a round, so that its cases can take turns
 WARM_UP = 10  # units, at most
