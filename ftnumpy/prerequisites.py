@@ -166,6 +166,7 @@ NEEDS = (
         command="qemu-x86_64",
         optional=True,
     ),
+    Need(name="valgrind", why="without it no bench", packages=("valgrind",) * 5, command="valgrind", optional=True),
 )
 
 
