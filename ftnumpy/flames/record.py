@@ -24,7 +24,7 @@ from ftnumpy.settings import Settings
 
 PERF = Need(
     name="perf",
-    why="samples of where threads spend their time",
+    why="samples of where threads spend their time; on Ubuntu its package may be linux-tools-generic",
     packages=("linux-perf", "perf", "perf", "perf", "perf"),
     command="perf",
 )
