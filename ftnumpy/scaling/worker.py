@@ -35,7 +35,7 @@ import numpy as np
 Step = Callable[[int], Any]
 Make = Callable[[int, int, int], Step]
 
-PAUSE = 0.005  # seconds between two collections
+PAUSE = 0.02  # seconds between two collections
 MODULES: dict[str, types.ModuleType] = {}
 
 

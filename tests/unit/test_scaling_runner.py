@@ -235,13 +235,13 @@ def test_a_units_time_is_taken_with_and_without_a_collection(plan: Plan, monkeyp
     monkeypatch.setattr(latency, "OBJECTS", 1000)
     monkeypatch.setattr(latency, "ROUNDS", 2)
     slow = replace(SMALL, step="import time\ntime.sleep(0.0005)\nreturn i")
-    series = [replace(one, units=10) for one in runner.measure([slow, WHOLE], 1, plan)]
+    series = [replace(one, units=40) for one in runner.measure([slow, WHOLE], 1, plan)]
     found = latency.measure([slow, WHOLE], series, plan)
     assert [(one.workload, one.variant, one.collecting) for one in found] == [
         ("small", variant, collecting) for variant in ("stock", "patched") for collecting in (False, True)
     ], "a whole program has no say in it"
     for one in found:
-        assert one.units == 10 * latency.RUNS * 2 and one.workers == 1
+        assert one.units == 40 * latency.RUNS * 2 and one.workers == 1
         assert 500_000 <= one.median <= one.p99 <= one.max
         assert (one.collections > 0) == (one.collection_ms > 0) == one.collecting
 
