@@ -26,7 +26,7 @@ OBJECTS = 200_000  # live ones in the heap that is collected, besides what NumPy
 class Latency:
     """Of a unit, in ns, over all ``units`` of ``workers`` threads on ``variant``.
 
-    Where ``collecting``, another thread made ``collections`` collections meanwhile, in pauses of 20 ms; each took
+    Where ``collecting``, another thread made ``collections`` collections meanwhile, 20 ms apart; each took
     ``collection_ms`` in the median.
     """
 
