@@ -23,7 +23,7 @@ from ftnumpy.settings import Settings
 from ftnumpy.stack import PATCHED, Stack
 
 # Pairs of processes for the comparison of stock and patched.
-LAUNCHES, QUICK_LAUNCHES = 16, 8
+LAUNCHES, QUICK_LAUNCHES = 16, 6
 SINGLE = ("cost.", "importing.")  # asv's benchmarks that one thread runs
 GRAPH = "threads.Threads.time_of_each"  # what is looked at in a browser
 
