@@ -38,10 +38,12 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
         raise UsageError(f"--docs writes the figures of all workloads into {PAGE}; leave out {wishes.words[0]!r}")
     if wishes.docs:
         markdown.check(settings.root / PAGE)
-    made = {
-        variant.name: environment.user_environment(stack, settings, replace(options, variant=variant), summary)
-        for variant in (STOCK, options.variant)
-    }
+    # The variant first: one that does not exist is an error before stock is built.
+    after, before = (
+        environment.user_environment(stack, settings, replace(options, variant=variant), summary)
+        for variant in (options.variant, STOCK)
+    )
+    made = {STOCK.name: before, options.variant.name: after}
     folder = settings.root / ".build" / "scaling"
     plan = Plan(
         made=made,
