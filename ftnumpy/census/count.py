@@ -25,7 +25,8 @@ NAMED = 3  # of a line's owners are in its name
 
 # Functions that only do what their caller asks; the caller is who uses a block.
 HELPERS = re.compile(
-    r"_?Py_(X?(In|De)c[Rr]ef|INCREF|DECREF|XINCREF|XDECREF|DecRefShared|TryIncref|NewRef|XNewRef|atomic).*"
+    r"_?Py_(X?(In|De)c[Rr]ef|INCREF|DECREF|XINCREF|XDECREF|DecRefShared|Try\w*Ref|Try\w*ref|NewRef|XNewRef|atomic).*"
+    r"|_Py_dict_lookup\w*|_?PyDict_GetItem\w*"
     r"|_Py_atomic_\w+|_?_?_?(GI_)?_*pthread_\w+|__lll_\w+|PyMutex_\w+|_PyMutex_\w+|std::.*|__gthread\w*|\?"
 )
 
