@@ -1,8 +1,8 @@
 """Instructions of a benchmark's calls, by valgrind's callgrind: the same from run to run, however busy the machine.
 
 Callgrind writes its counts down, and begins anew, whenever the worker makes a mark (`worker`): the count at the second
-mark of a request is that of its timed calls, and of a little around them.  So each benchmark is asked for twice, with N
-and with 2 N calls, and the difference is N calls.
+mark of a request is that of its timed calls, and of a little around them.  So each benchmark is asked for one call and
+for N more than one, and the difference is N calls.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from ftnumpy.environment import Environment
 from ftnumpy.errors import BuildError, PrerequisiteError
 
 MARK = "getpgrp"
-ENOUGH = 5_000_000  # instructions of N calls: what an allocator or a collector does now and then is then in both
+FEW = 4  # calls that tell how many are enough
+ENOUGH = 5_000_000  # instructions of all calls: what an allocator or a collector does now and then is then in both
 
 
 def require() -> None:
@@ -68,12 +69,14 @@ class Counter:
 
 
 def _per_call(counters: Sequence[Counter], name: str) -> list[float]:
-    number, around, fewer = 1, _totals(counters, name, 1), [0]
-    while min(fewer) < ENOUGH:
-        number *= 4
-        fewer = [total - once for total, once in zip(_totals(counters, name, number), around, strict=True)]
-    more = [total - once for total, once in zip(_totals(counters, name, 2 * number), around, strict=True)]
-    return [(two - one) / number for one, two in zip(fewer, more, strict=True)]
+    around = _totals(counters, name, 1)
+    found = _differences(around, _totals(counters, name, 1 + FEW), FEW)
+    number = round(ENOUGH / max(1.0, min(found)))
+    return found if number <= FEW else _differences(around, _totals(counters, name, 1 + number), number)
+
+
+def _differences(fewer: Sequence[int], more: Sequence[int], number: int) -> list[float]:
+    return [(above - below) / number for below, above in zip(fewer, more, strict=True)]
 
 
 def _totals(counters: Sequence[Counter], name: str, number: int) -> list[int]:

@@ -117,3 +117,18 @@ def test_the_count_between_two_marks_is_read(tmp_path: Path) -> None:
             instructions.total(tmp_path, mark)
     assert instructions.is_fresh("importing.Importing.timeraw_numpy")
     assert not instructions.is_fresh("cost.Scalars.time_add")
+
+
+def test_what_lies_around_the_calls_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def totals(counters: object, name: str, number: int) -> list[int]:
+        asked.append(number)
+        return [60_000 + 2_500 * number, 70_000 + 2_400 * number]
+
+    monkeypatch.setattr(instructions, "_totals", totals)
+    assert instructions._per_call([], "cost.Scalars.time_add") == [2_500, 2_400]
+    assert asked == [1, 1 + instructions.FEW, 1 + round(instructions.ENOUGH / 2_400)]
+    monkeypatch.setattr(instructions, "ENOUGH", 9_600)
+    assert instructions._per_call([], "cost.Article.time_kernel_50") == [2_500, 2_400]
+    assert len(asked) == 5, "calls that are long enough are not counted again"
