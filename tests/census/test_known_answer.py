@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
-from ftnumpy.census import known_answer
+from ftnumpy.census import known_answer, qemu
 from ftnumpy.census.known_answer import Counted
 from ftnumpy.settings import read_settings
+
+pytestmark = pytest.mark.skipif(
+    shutil.which(qemu.PROGRAM) is None, reason=f"needs {qemu.PROGRAM}; install the package {qemu.PACKAGE}"
+)
 
 
 @pytest.mark.parametrize(("threads", "iterations"), [(2, 1), (2, 10), (2, 1000), (3, 500), (5, 101)])
