@@ -299,7 +299,7 @@ def _scaling(settings: Settings) -> Chapter:
         lead="Throughput of more and more workers, threads of stock and of patched, and processes; see "
         "docs/performance.md.",
         pictures=tuple(map(_picture, _pictures(found, folder))) if found else (),
-        grids=_scaling_grids(found) if found else (),
+        grids=tuple(scaling_grids.short(found)) if found else (),
         missing=() if found else (Missing(what="a scaling run", command="nox -s scaling"),),
     )
 
@@ -309,16 +309,6 @@ def _findings(data: Any) -> Findings:
         raise TypeError
     found: Findings = census_report.read(Findings, data)
     return found
-
-
-def _scaling_grids(found: Findings) -> tuple[Grid, ...]:
-    return (
-        scaling_grids.decays(found, found.classes, "class"),
-        scaling_grids.gains(found, found.classes, "class"),
-        *(scaling_grids.program(found, program) for program in found.programs),
-        *([scaling_grids.latencies(found.latencies)] if found.latencies else []),
-        scaling_grids.facts(found),
-    )
 
 
 def _pictures(found: Findings, folder: Path) -> list[Path]:
