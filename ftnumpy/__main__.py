@@ -178,7 +178,10 @@ def _logs(settings: Settings, command: str) -> Path:
 def _parser() -> _Parser:
     shared = _Parser(add_help=False)
     shared.add_argument(
-        "--variant", type=read_variant, default=PATCHED, help="stock, patched (default) or a prefix such as c2n1"
+        "--variant",
+        type=read_variant,
+        default=PATCHED,
+        help="stock, patched (default), a prefix such as c2n1, or patched built for checks: gil, tsan, asan",
     )
     shared.add_argument("--profile", choices=PROFILES, default="default", help="release adds PGO and LTO")
     shared.add_argument("--minutes", type=_minutes, default=2.0, help="how long to stress (default 2)")

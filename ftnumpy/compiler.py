@@ -12,6 +12,8 @@ from ftnumpy.settings import Settings
 
 FLAGS = ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "FFLAGS", "LDFLAGS", "LIBS", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "OPT")
 PYTHON = ("PYTHONHOME", "PYTHONPATH", "PYTHON_GIL", "PYTHONSTARTUP", "PYTHONWARNINGS", "VIRTUAL_ENV", "PIP_USER")
+# At its end ASan looks for leaks, of which an interpreter has many that it means to have.
+QUIET_SANITIZERS = {"TSAN_OPTIONS": "report_bugs=0", "ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def identify(settings: Settings) -> str:
@@ -64,7 +66,11 @@ def environment(settings: Settings, work: Path, *first_on_path: Path) -> dict[st
 
 
 def clean_environment() -> dict[str, str]:
-    """Our environment without what a user's shell may have set that changes builds or what Python imports."""
-    return {
+    """Our environment without what a user's shell may have set that changes builds or what Python imports.
+
+    An interpreter that is built with a sanitizer does its work without a report, as far as that can be had.
+    """
+    kept = {
         name: value for name, value in os.environ.items() if name not in FLAGS + PYTHON and not name.startswith("GIT_")
     }
+    return kept | QUIET_SANITIZERS

@@ -1,4 +1,4 @@
-"""A variant's interpreter: free-threaded CPython, optimised, with pip."""
+"""A variant's interpreter: CPython, free-threaded but for one variant, optimised, with pip."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ print(json.dumps({
 
 @dataclass(frozen=True)
 class Interpreter:
-    """A finished CPython.  ``python`` lies under ``prefix``; ``tag`` names the queue in ``sys.version``."""
+    """A finished CPython.  ``python`` lies under ``prefix``; ``tag`` names the queue in ``sys.version``; ``gil`` says
+    that it is not free-threaded."""
 
     python: Path
     prefix: Path
@@ -49,6 +50,7 @@ class Interpreter:
     release: Release
     tag: str
     fresh: bool
+    gil: bool = False
 
 
 def interpreter(stack: Stack, settings: Settings, variant: Variant, profile: str, log: Path) -> Interpreter:
@@ -60,25 +62,36 @@ def interpreter(stack: Stack, settings: Settings, variant: Variant, profile: str
     # The builds' folder is part of the prefix that is compiled in.
     more = {"revision": REVISION, "builds": str(settings.builds)}
     identity = compiler.identify(settings)
-    plan = recipe.read_recipe(stack, stack.cpython, variant.cpython_patches, profile, identity, more)
+    plan = recipe.read_recipe(stack, stack.cpython, variant, profile, identity, more)
     tag = f"{stack.local_version}-c{len(plan.patches)}" if plan.patches else "stock"
     built = recipe.make(
         settings,
         plan,
-        lambda archive, release, work, final: _build(settings, plan, tag, archive, release, work, final, log),
+        lambda archive, release, work, final: _build(
+            settings, plan, tag, variant.gil, archive, release, work, final, log
+        ),
     )
     return Interpreter(
-        python=_python(built.folder, built.release),
+        python=_python(built.folder, built.release, variant.gil),
         prefix=built.folder,
         fingerprint=built.fingerprint,
         release=built.release,
         tag=tag,
         fresh=built.fresh,
+        gil=variant.gil,
     )
 
 
 def _build(
-    settings: Settings, plan: Recipe, tag: str, archive: Path, release: Release, work: Path, final: Path, log: Path
+    settings: Settings,
+    plan: Recipe,
+    tag: str,
+    gil: bool,
+    archive: Path,
+    release: Release,
+    work: Path,
+    final: Path,
+    log: Path,
 ) -> Path:
     what = f"CPython {release.version} ({tag})"
     tree, stage = work / "tree", work / "stage"
@@ -119,16 +132,16 @@ def _build(
         env=environment,
     )
     staged = stage / final.relative_to(final.anchor)
-    _inspect(_python(staged, release), release, tag, commit, log)
+    _inspect(_python(staged, release, gil), release, tag, commit, gil, log)
     return staged
 
 
-def _python(prefix: Path, release: Release) -> Path:
+def _python(prefix: Path, release: Release, gil: bool) -> Path:
     series = ".".join(release.version.split(".")[:2])
-    return prefix / "bin" / f"python{series}t"
+    return prefix / "bin" / f"python{series}{'' if gil else 't'}"
 
 
-def _inspect(python: Path, release: Release, tag: str, commit: str, log: Path) -> None:
+def _inspect(python: Path, release: Release, tag: str, commit: str, gil: bool, log: Path) -> None:
     """Raise `BuildError` unless ``python`` is what we were to build."""
     answer = subprocess.run(
         [python, "-IB", "-c", INSPECTION, *MODULES],
@@ -146,7 +159,7 @@ def _inspect(python: Path, release: Release, tag: str, commit: str, log: Path) -
             f"configure found no library for it, or its build failed (log: {log}).\n"
             f"{prerequisites.advice_for_modules(found['missing'])}"
         )
-    expected = {"version": release.version, "build": f"{tag}:{commit}", "gil": False}
+    expected = {"version": release.version, "build": f"{tag}:{commit}", "gil": gil}
     wrong = [f"{name} is {found[name]!r}, not {value!r}" for name, value in expected.items() if found[name] != value]
     wrong += [f"compiled without {flag}" for flag in ("-O3", "-DNDEBUG") if flag not in found["flags"].split()]
     if wrong:

@@ -18,6 +18,9 @@ from ftnumpy.stack import Release, Stack, Variant
 # Goes into the fingerprint: raise it when this file changes what it makes.
 REVISION = "1"
 
+# Never into the wheel: a process can have only one of each, and the interpreter of such a build has it.
+SANITIZERS = ("libasan.so.*", "libtsan.so.*", "libubsan.so.*")
+
 # Run with the new wheel installed; prints what it found as JSON.  A warning is an error: importing NumPy must not
 # bring the GIL back.
 INSPECTION = """
@@ -61,7 +64,7 @@ def wheel(
         "requires": " ".join(stack.numpy.requires),
     }
     identity = compiler.identify(settings)
-    plan = recipe.read_recipe(stack, stack.numpy, variant.numpy_patches, profile, identity, more)
+    plan = recipe.read_recipe(stack, stack.numpy, variant, profile, identity, more)
     built = recipe.make(
         settings,
         plan,
@@ -114,7 +117,10 @@ def _build(
         env=environment,
     )
     process.run(
-        [python, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", repaired, _only_wheel(plain)],
+        [
+            *(python, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", repaired, _only_wheel(plain)),
+            *(f"--exclude={library}" for library in SANITIZERS),
+        ],
         what=f"{what}: put OpenBLAS into the wheel",
         log=log,
         cwd=work,
@@ -171,13 +177,14 @@ def _inspect(interpreter: Interpreter, path: Path, version: str, folder: Path, l
         "metadata": version,
         "blas": "scipy-openblas",
         "lapack": "scipy-openblas",
-        "gil": False,
+        "gil": interpreter.gil,
         "dot": 1000.0,
     }
     found = json.loads(answer.stdout)
     wrong = [f"{name} is {found[name]!r}, not {value!r}" for name, value in expected.items() if found[name] != value]
     major, minor, *_ = interpreter.release.version.split(".")
-    if f"-cp{major}{minor}-cp{major}{minor}t-" not in path.name:
-        wrong.append(f"the name {path.name} does not say free-threaded CPython")
+    kind, abi = ("CPython with the GIL", "") if interpreter.gil else ("free-threaded CPython", "t")
+    if f"-cp{major}{minor}-cp{major}{minor}{abi}-" not in path.name:
+        wrong.append(f"the name {path.name} does not say {kind}")
     if wrong:
         raise BuildError(f"the new wheel is not what was asked for: {'; '.join(wrong)} (log: {log})")

@@ -11,7 +11,7 @@ from ftnumpy import fingerprint, patchqueue, prerequisites, sources
 from ftnumpy.errors import UsageError
 from ftnumpy.patchqueue import Patch
 from ftnumpy.settings import Settings
-from ftnumpy.stack import Project, Release, Stack
+from ftnumpy.stack import Project, Release, Stack, Variant
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,12 +54,13 @@ class Built:
 
 
 def read_recipe(
-    stack: Stack, project: Project, count: int | None, profile: str, compiler: str, more: dict[str, str]
+    stack: Stack, project: Project, variant: Variant, profile: str, compiler: str, more: dict[str, str]
 ) -> Recipe:
-    """The recipe for ``project`` with the first ``count`` patches of its queue (None: all).
+    """The recipe for ``project``, which is one of ``stack``'s, in ``variant``.
 
     Raises `UsageError` when the queue is shorter, `PatchError` when it is malformed.
     """
+    count = variant.cpython_patches if project is stack.cpython else variant.numpy_patches
     queue = patchqueue.read_queue(project.queue)
     if count is not None and count > len(queue):
         raise UsageError(
@@ -77,7 +78,11 @@ def read_recipe(
         channels=stack.channels,
         patches=patches,
         label=label,
-        options=(*project.options, *project.profiles.get(profile, ())),
+        options=(
+            *project.options,
+            *project.profiles.get(profile, ()),
+            *(project.builds[variant.build] if variant.build else ()),
+        ),
         compiler=compiler,
         more=more,
     )

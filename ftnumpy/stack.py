@@ -14,6 +14,7 @@ from ftnumpy.errors import UsageError
 
 CHANNELS = ("cache", "folder", "url", "apt", "index")
 PROFILES = ("default", "release")
+BUILDS = ("gil", "tsan", "asan")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +45,10 @@ class Queue:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """One upstream: its releases (the pinned one first, then fallbacks), our queue, and how it is built."""
+    """One upstream: its releases (the pinned one first, then fallbacks), our queue, and how it is built.
+
+    ``options`` go to every build, with those of its profile and, for a variant that is one of `BUILDS`, of that.
+    """
 
     name: str
     releases: tuple[Release, ...]
@@ -52,6 +56,7 @@ class Project:
     requires: tuple[str, ...]
     options: tuple[str, ...]
     profiles: dict[str, tuple[str, ...]]
+    builds: dict[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,27 +73,37 @@ class Stack:
 
 @dataclass(frozen=True, kw_only=True)
 class Variant:
-    """Which prefix of each queue is applied; None means the whole queue."""
+    """Which prefix of each queue is applied (None means the whole queue), and how the result is built.
+
+    ``build`` is one of `BUILDS`: with the GIL, with ThreadSanitizer, with AddressSanitizer; None is how it is used.
+    """
 
     name: str
     cpython_patches: int | None
     numpy_patches: int | None
+    build: str | None = None
+
+    @property
+    def gil(self) -> bool:
+        return self.build == "gil"
 
 
 STOCK = Variant(name="stock", cpython_patches=0, numpy_patches=0)
 PATCHED = Variant(name="patched", cpython_patches=None, numpy_patches=None)
+GIL, TSAN, ASAN = (Variant(name=build, cpython_patches=None, numpy_patches=None, build=build) for build in BUILDS)
 
 
 def read_variant(text: str) -> Variant:
-    """``stock``, ``patched`` or a prefix such as ``c2n1`` (the first 2 CPython and the first NumPy patch)."""
-    for variant in (STOCK, PATCHED):
+    """``stock``, ``patched``, one of `BUILDS` (the whole queues, built otherwise), or a prefix such as ``c2n1`` (the
+    first 2 CPython patches and the first NumPy patch, built for use)."""
+    for variant in (STOCK, PATCHED, GIL, TSAN, ASAN):
         if text == variant.name:
             return variant
     match = re.fullmatch(r"c(\d+)n(\d+)", text)
     if match is None:
         raise UsageError(
-            f"there is no variant {text!r}; give 'stock', 'patched' or a prefix of the queues such as 'c2n1' "
-            "(the first 2 CPython patches, the first NumPy patch)"
+            f"there is no variant {text!r}; give 'stock', 'patched', a prefix of the queues such as 'c2n1' (the first "
+            "2 CPython patches, the first NumPy patch), or 'gil', 'tsan' or 'asan' (patched, built for checks)"
         )
     return Variant(name=text, cpython_patches=int(match[1]), numpy_patches=int(match[2]))
 
@@ -134,6 +149,7 @@ def _project(name: str, table: dict[str, Any], file: Path, options: str) -> Proj
         requires=tuple(table["options"].get("requires", ())),
         options=tuple(table["options"][options]),
         profiles={profile: tuple(extra) for profile, extra in table.get("profiles", {"default": ()}).items()},
+        builds={build: tuple(table["builds"][build]) for build in BUILDS},
     )
 
 

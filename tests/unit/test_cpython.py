@@ -17,7 +17,7 @@ from ftnumpy.git import create_repository, git
 from ftnumpy.patchqueue import Patch
 from ftnumpy.recipe import Built, Recipe
 from ftnumpy.settings import ROOT, Settings
-from ftnumpy.stack import PATCHED, Stack, read_stack
+from ftnumpy.stack import GIL, PATCHED, TSAN, Stack, Variant, read_stack
 
 DATE = "1700000000 +0000"
 GOOD = {
@@ -56,7 +56,8 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Runs:
         if "install" in argv:
             prefix = state.commands[0][1].removeprefix("--prefix=")
             stage = next(str(word) for word in argv if str(word).startswith("DESTDIR=")).removeprefix("DESTDIR=")
-            python = Path(stage + prefix) / "bin" / "python3.13t"
+            name = "python3.13" if "--enable-gil" in state.commands[0] else "python3.13t"
+            python = Path(stage + prefix) / "bin" / name
             python.parent.mkdir(parents=True)
             python.write_text(f"#!/bin/sh\necho '{json.dumps(state.answer)}'\n")
             python.chmod(0o755)
@@ -84,13 +85,15 @@ def stack(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     return read_stack(ROOT / "stack.toml")
 
 
-def build(stack: Stack, settings: Settings, runs: Runs, profile: str = "default", **answer: Any) -> Interpreter:
+def build(
+    stack: Stack, settings: Settings, runs: Runs, profile: str = "default", variant: Variant = PATCHED, **answer: Any
+) -> Interpreter:
     """Build with an interpreter that answers GOOD, changed by ``answer``.  The commit is known when the tree is."""
     version = stack.cpython.releases[0].version
     probe = settings.root / "probe"
     patchqueue.make_tree(Path("archive"), (), probe)
     runs.answer = GOOD | {"version": version, "build": f"{stack.local_version}-c2:{runs.commit}"} | answer
-    return cpython.interpreter(stack, settings, PATCHED, profile, settings.root / "log")
+    return cpython.interpreter(stack, settings, variant, profile, settings.root / "log")
 
 
 def test_the_build_goes_to_its_final_prefix_with_the_same_identity_throughout(
@@ -112,6 +115,19 @@ def test_only_the_compilation_gets_the_date_of_the_source(stack: Stack, settings
     build(stack, settings, runs)
     dates = [environment.get("SOURCE_DATE_EPOCH") for environment in runs.environments]
     assert dates == [None, DATE.split()[0], None]
+
+
+def test_the_variant_gil_has_its_lock(stack: Stack, settings: Settings, runs: Runs) -> None:
+    made = build(stack, settings, runs, variant=GIL, gil=True)
+    words = [word for word in runs.commands[0] if word.endswith("able-gil")]
+    assert words == ["--disable-gil", "--enable-gil"], "configure goes by the last one"
+    assert made.gil and made.python == made.prefix / "bin" / "python3.13"
+
+
+def test_the_build_of_a_sanitizer_reports_nothing(stack: Stack, settings: Settings, runs: Runs) -> None:
+    made = build(stack, settings, runs, variant=TSAN)
+    assert "--with-thread-sanitizer" in runs.commands[0] and not made.gil
+    assert {each["TSAN_OPTIONS"] for each in runs.environments} == {"report_bugs=0"}
 
 
 @pytest.mark.parametrize(

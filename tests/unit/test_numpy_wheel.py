@@ -41,6 +41,7 @@ def test_a_patched_wheel_has_a_local_version(
             requires=(),
             options=(),
             profiles={},
+            builds={},
         ),
         channels=(),
         patches=(Patch(tmp_path, ""),) * patches,
@@ -65,12 +66,19 @@ def test_the_version_is_set_in_its_one_line(tmp_path: Path) -> None:
         numpy_wheel._set_version(tmp_path, "2.4.6", "2.4.6+ft2")
 
 
-def inspect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Release, script: str, name: str = NAME) -> None:
+def inspect(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    release: Release,
+    script: str,
+    name: str = NAME,
+    gil: bool = False,
+) -> None:
     python = tmp_path / "python"
     python.write_text(f"#!/bin/sh\n{script}\n")
     python.chmod(0o755)
     monkeypatch.setattr(venvs, "make_venv", lambda *_, **__: python)
-    interpreter = Interpreter(python, tmp_path, "aa", replace(release, version="3.13.15"), "stock", False)
+    interpreter = Interpreter(python, tmp_path, "aa", replace(release, version="3.13.15"), "stock", False, gil)
     numpy_wheel._inspect(interpreter, tmp_path / name, "2.4.6+ft1", tmp_path / "trial", tmp_path / "log")
 
 
@@ -100,6 +108,15 @@ def test_a_wrong_wheel_is_an_error(
 def test_a_wheel_for_the_gil_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Release) -> None:
     with pytest.raises(BuildError, match="does not say free-threaded"):
         inspect(tmp_path, monkeypatch, release, f"echo '{json.dumps(GOOD)}'", NAME.replace("313t", "313"))
+
+
+def test_a_wheel_for_the_gil_is_what_the_variant_gil_asks_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Release
+) -> None:
+    answer = f"echo '{json.dumps(GOOD | {'gil': True})}'"
+    inspect(tmp_path, monkeypatch, release, answer, NAME.replace("313t", "313"), gil=True)
+    with pytest.raises(BuildError, match="does not say CPython with the GIL"):
+        inspect(tmp_path, monkeypatch, release, answer, gil=True)
 
 
 def test_a_wheel_that_cannot_be_imported_is_an_error(

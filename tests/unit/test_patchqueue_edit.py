@@ -374,7 +374,7 @@ def stack(bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stac
 
     def project(name: str, queue: Queue) -> Project:
         release = replace(RELEASE, project=name)
-        return Project(name=name, releases=(release,), queue=queue, requires=(), options=(), profiles={})
+        return Project(name=name, releases=(release,), queue=queue, requires=(), options=(), profiles={}, builds={})
 
     def fetch(release: Release, channels: object, settings: object) -> sources.Source:
         return sources.Source(release=release, path=bench.archive, channel="folder")

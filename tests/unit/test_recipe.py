@@ -12,7 +12,7 @@ from ftnumpy.errors import PrerequisiteError, UsageError
 from ftnumpy.patchqueue import Patch
 from ftnumpy.recipe import Recipe
 from ftnumpy.settings import Settings
-from ftnumpy.stack import Project, Queue, Release, Stack
+from ftnumpy.stack import GIL, PATCHED, STOCK, Project, Queue, Release, Stack, Variant
 
 
 @pytest.fixture
@@ -33,7 +33,12 @@ def project(release: Release, tmp_path: Path) -> Project:
         requires=(),
         options=("-a",),
         profiles={"default": (), "release": ("-pgo",)},
+        builds={"gil": ("-gil",), "tsan": (), "asan": ()},
     )
+
+
+def variant(count: int | None) -> Variant:
+    return Variant(name="some", cpython_patches=count, numpy_patches=0)
 
 
 @pytest.fixture
@@ -78,13 +83,21 @@ def test_every_input_changes_the_fingerprint(plan: Recipe, release: Release, pat
     ("count", "used", "label"), [(0, 0, "stock"), (1, 1, "ft1.1"), (2, 2, "ft1"), (None, 2, "ft1")]
 )
 def test_a_prefix_of_the_queue_has_its_own_label(stack: Stack, count: int | None, used: int, label: str) -> None:
-    plan = recipe.read_recipe(stack, stack.cpython, count, "release", "gcc", {})
+    plan = recipe.read_recipe(stack, stack.cpython, variant(count), "release", "gcc", {})
     assert (len(plan.patches), plan.label, plan.options) == (used, label, ("-a", "-pgo"))
 
 
 def test_a_prefix_longer_than_the_queue_is_refused(stack: Stack) -> None:
     with pytest.raises(UsageError, match=r"asks for 3 pkg patches, but .* has only 2"):
-        recipe.read_recipe(stack, stack.cpython, 3, "default", "gcc", {})
+        recipe.read_recipe(stack, stack.cpython, variant(3), "default", "gcc", {})
+
+
+@pytest.mark.parametrize("each", [STOCK, PATCHED])
+def test_what_is_built_for_checks_does_not_touch_what_is_built_for_use(stack: Stack, each: Variant) -> None:
+    used = recipe.read_recipe(stack, stack.cpython, each, "default", "gcc", {})
+    checked = recipe.read_recipe(stack, stack.cpython, GIL, "default", "gcc", {})
+    assert used.options == stack.cpython.options
+    assert checked.options == (*stack.cpython.options, "-gil") and len(checked.patches) == 2
 
 
 def test_only_a_build_looks_at_the_machine_and_fetches(

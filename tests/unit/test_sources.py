@@ -34,7 +34,7 @@ def left(settings: Settings) -> set[str]:
 
 def project(*releases: Release) -> Project:
     queue = Queue(project="pkg", folder=Path("none"))
-    return Project(name="pkg", releases=releases, queue=queue, requires=(), options=(), profiles={})
+    return Project(name="pkg", releases=releases, queue=queue, requires=(), options=(), profiles={}, builds={})
 
 
 def test_url_gives_the_archive_and_the_cache_gives_it_again(server, release, settings):

@@ -7,7 +7,7 @@ import pytest
 
 from ftnumpy.errors import UsageError
 from ftnumpy.settings import ROOT
-from ftnumpy.stack import CHANNELS, PATCHED, STOCK, Variant, read_stack, read_variant
+from ftnumpy.stack import ASAN, BUILDS, CHANNELS, GIL, PATCHED, STOCK, TSAN, Variant, read_stack, read_variant
 
 TEXT = (ROOT / "stack.toml").read_text(encoding="utf-8")
 
@@ -58,6 +58,7 @@ def test_what_is_read_cannot_be_changed():
         ('version = "3.13.15"', 'version = "newest"', "newest of cpython: not a version"),
         ("local-version", "vocal-version", "entry 'local-version' is missing"),
         ('archive = "numpy', 'a = "numpy', "entry 'archive' is missing"),
+        ('tsan = ["--with', 'ksan = ["--with', "entry 'tsan' is missing"),
         ("configure = [", "configure [", "stack.toml: "),
     ],
 )
@@ -78,10 +79,13 @@ def test_variants():
     assert read_variant("patched") is PATCHED
     assert (STOCK.cpython_patches, STOCK.numpy_patches) == (0, 0)
     assert (PATCHED.cpython_patches, PATCHED.numpy_patches) == (None, None)
+    assert [read_variant(build) for build in BUILDS] == [GIL, TSAN, ASAN]
+    assert all((each.cpython_patches, each.numpy_patches) == (None, None) for each in (GIL, TSAN, ASAN))
+    assert [each.gil for each in (STOCK, PATCHED, GIL, TSAN, ASAN)] == [False, False, True, False, False]
     assert read_variant("c2n10") == Variant(name="c2n10", cpython_patches=2, numpy_patches=10)
 
 
-@pytest.mark.parametrize("text", ["", "Stock", "c2", "n1", "c-1n0", "c1n1x", "tsan"])
+@pytest.mark.parametrize("text", ["", "Stock", "c2", "n1", "c-1n0", "c1n1x", "msan"])
 def test_unknown_variant(text):
     with pytest.raises(UsageError, match="there is no variant"):
         read_variant(text)
