@@ -14,7 +14,7 @@ from ftnumpy.cpython import Interpreter
 from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.options import Options
 from ftnumpy.settings import Settings
-from ftnumpy.stack import Stack
+from ftnumpy.stack import STOCK, Stack
 
 MARKER = "ftnumpy.json"
 
@@ -42,12 +42,22 @@ def test_environment(stack: Stack, settings: Settings, options: Options, summary
 def bench_environment(
     stack: Stack, settings: Settings, options: Options, summary: Summary, requires: tuple[str, ...]
 ) -> Environment:
-    """``.build/<variant>-bench``: the same with ``requires``, which runs benchmarks.  Builds what it needs."""
-    return _environment(stack, settings, options, summary, suffix="-bench", requires=requires)
+    """``.build/<variant>-bench``: the same with ``requires``, which runs benchmarks.  Builds what it needs.
+
+    Without a NumPy patch the wheel is stock's, whatever the interpreter: what differs then is the interpreter alone.
+    """
+    return _environment(stack, settings, options, summary, suffix="-bench", requires=requires, share_stock=True)
 
 
 def _environment(
-    stack: Stack, settings: Settings, options: Options, summary: Summary, *, suffix: str, requires: tuple[str, ...]
+    stack: Stack,
+    settings: Settings,
+    options: Options,
+    summary: Summary,
+    *,
+    suffix: str,
+    requires: tuple[str, ...],
+    share_stock: bool = False,
 ) -> Environment:
     variant, profile = options.variant, options.profile
     log = options.logs / "cpython.log"
@@ -56,7 +66,11 @@ def _environment(
         result.append(f"{interpreter.release.version} ({interpreter.tag}), {_how(interpreter.fresh)}")
     log = options.logs / "numpy.log"
     with summary.step(f"NumPy, {variant.name}", log) as result:
-        wheel = numpy_wheel.wheel(stack, settings, variant, profile, interpreter, log)
+        if share_stock and variant.numpy_patches == 0:
+            builder = cpython.interpreter(stack, settings, STOCK, profile, log)
+            wheel = numpy_wheel.wheel(stack, settings, STOCK, profile, builder, log)
+        else:
+            wheel = numpy_wheel.wheel(stack, settings, variant, profile, interpreter, log)
         result.append(f"{wheel.version}, {_how(wheel.fresh)}")
     summary.builds[variant.name] = (interpreter.fingerprint, wheel.fingerprint)
     name = options.environment_name + suffix

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ftnumpy import environment, venvs
+from ftnumpy import cpython, environment, numpy_wheel, venvs
+from ftnumpy.console import Summary
 from ftnumpy.cpython import Interpreter
 from ftnumpy.numpy_wheel import Wheel
-from ftnumpy.settings import Settings
-from ftnumpy.stack import Release
+from ftnumpy.options import Options
+from ftnumpy.settings import ROOT, Settings
+from ftnumpy.stack import Release, Stack, Variant, read_stack, read_variant
 
 
 @pytest.fixture
@@ -96,3 +98,33 @@ def test_the_wheelhouse_gets_the_wheel_whole_or_not_at_all(
         environment.export_wheel(settings, wheel)
     assert [file.name for file in copy.parent.iterdir()] == [wheel.path.name]
     assert copy.read_bytes() == b"wheel"
+
+
+def test_benchmarks_of_interpreters_share_the_stock_wheel(
+    settings: Settings,
+    interpreter: Interpreter,
+    wheel: Wheel,
+    made: list[list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    built: list[tuple[str, str]] = []
+
+    def make_interpreter(stack: Stack, settings: Settings, variant: Variant, profile: str, log: Path) -> Interpreter:
+        return replace(interpreter, tag=variant.name)
+
+    def make_wheel(
+        stack: Stack, settings: Settings, variant: Variant, profile: str, builder: Interpreter, log: Path
+    ) -> Wheel:
+        built.append((variant.name, builder.tag))
+        return wheel
+
+    monkeypatch.setattr(cpython, "interpreter", make_interpreter)
+    monkeypatch.setattr(numpy_wheel, "wheel", make_wheel)
+    here = replace(settings, root=tmp_path)
+    stack = read_stack(ROOT / "stack.toml")
+    for name in ("c2n0", "c2n1"):
+        options = Options(variant=read_variant(name), profile="default", minutes=1, seed=0, logs=tmp_path)
+        found = environment.bench_environment(stack, here, options, Summary("bench"), ("asv_runner",))
+        assert found.interpreter.tag == name
+    assert built == [("stock", "stock"), ("c2n1", "c2n1")]
