@@ -47,6 +47,24 @@ def stress(session: nox.Session) -> None:
 
 
 @nox.session
+def tsan(session: nox.Session) -> None:
+    """Look for data races in the patched stack with ThreadSanitizer (--minutes N of stress, --seed N)."""
+    ftnumpy(session)
+
+
+@nox.session
+def asan(session: nox.Session) -> None:
+    """Look for bad memory accesses and undefined behaviour in the patched stack (--minutes N, --seed N)."""
+    ftnumpy(session)
+
+
+@nox.session
+def upstream(session: nox.Session) -> None:
+    """Run NumPy's and CPython's whole suites on stock and patched, and tell what differs (a suite, --fast)."""
+    ftnumpy(session)
+
+
+@nox.session
 def kernel(session: nox.Session) -> None:
     """Time the article's kernel on stock and patched, side by side."""
     ftnumpy(session)

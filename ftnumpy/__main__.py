@@ -26,7 +26,8 @@ from ftnumpy.flames import wishes as flames
 from ftnumpy.options import Options
 from ftnumpy.scaling import wishes as scaling
 from ftnumpy.settings import Settings, read_settings
-from ftnumpy.stack import PATCHED, PROFILES, Stack, read_stack, read_variant
+from ftnumpy.stack import ASAN, PATCHED, PROFILES, TSAN, Stack, read_stack, read_variant
+from ftnumpy.upstream import wishes as upstream
 
 INTERRUPTED = 130
 
@@ -121,6 +122,9 @@ def _census_wishes(wishes: argparse.Namespace) -> Wishes:
         iterations=wishes.iterations,
         native=wishes.native,
         out=wishes.out,
+        "upstream": "ftnumpy.upstream.command",
+        "tsan": "ftnumpy.sanitizers.command",
+        "asan": "ftnumpy.sanitizers.command",
         fetch_qemu=wishes.fetch_qemu,
     )
 
@@ -176,16 +180,17 @@ def _logs(settings: Settings, command: str) -> Path:
 
 
 def _parser() -> _Parser:
-    shared = _Parser(add_help=False)
+    common = _Parser(add_help=False)
+    common.add_argument("--profile", choices=PROFILES, default="default", help="release adds PGO and LTO")
+    common.add_argument("--minutes", type=_minutes, default=2.0, help="how long to stress (default 2)")
+    common.add_argument("--seed", type=_seed, default=secrets.randbelow(1 << 32), help="repeat a stress run")
+    shared = _Parser(add_help=False, parents=[common])
     shared.add_argument(
         "--variant",
         type=read_variant,
         default=PATCHED,
         help="stock, patched (default), a prefix such as c2n1, or patched built for checks: gil, tsan, asan",
     )
-    shared.add_argument("--profile", choices=PROFILES, default="default", help="release adds PGO and LTO")
-    shared.add_argument("--minutes", type=_minutes, default=2.0, help="how long to stress (default 2)")
-    shared.add_argument("--seed", type=_seed, default=secrets.randbelow(1 << 32), help="repeat a stress run")
     parser = _Parser(prog="ftnumpy", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="session")
     commands.add_parser("build-ft", parents=[shared], help="build interpreter, wheel and an environment with both")
@@ -223,6 +228,11 @@ def _add_census(census: argparse.ArgumentParser) -> None:
 def _add_profile(profile: argparse.ArgumentParser) -> None:
     profile.add_argument(
         "workload", nargs="?", default="chain-10", help="one of docs/performance.md (default chain-10)"
+    for variant, what in ((TSAN, "ThreadSanitizer"), (ASAN, "AddressSanitizer and UndefinedBehaviorSanitizer")):
+        commands.add_parser(variant.name, parents=[common], help=f"run the patched stack under {what}").set_defaults(
+            variant=variant
+        )
+    _add_upstream(commands.add_parser("upstream", parents=[shared], help="compare upstream's whole suites with stock"))
     )
     profile.add_argument("--threads", type=_count, default=2, help="that run it (default 2)")
     profile.add_argument("--seconds", type=_seconds, default=10.0, help="how long to record each (default 10)")

@@ -98,3 +98,9 @@ class SlowerThanStock(FtnumpyError):
     """On one thread, patched gains too little or loses too much."""
 
     exit_code = 9
+
+
+class SanitizerFindings(FtnumpyError):
+    """A sanitizer reports what ``sanitizers.toml`` doesn't know, or what lies in code that patches touch."""
+
+    exit_code = 10

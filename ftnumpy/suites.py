@@ -168,7 +168,7 @@ def numpy_suite(settings: Settings, made: Environment, folder: Path) -> Suite:
         name="NumPy's tests",
         command=[
             *(made.python, "-m", "pytest", "-p", "no:cacheprovider", "-ra", "-c", "/dev/null", "--timeout=300"),
-            *("-n", str(min(settings.jobs, WORKERS)), f"--rootdir={_packages(made)}"),
+            *("-n", str(min(settings.jobs, WORKERS)), f"--rootdir={packages(made)}"),
             *(f"--deselect={test}" for test in NUMPY_EXCLUDED),
             *("--pyargs", *(f"numpy._core.tests.{module}" for module in NUMPY_MODULES)),
         ],
@@ -235,7 +235,7 @@ def tests_variables(made: Environment) -> dict[str, str]:
     return clean | {"PATH": f"{made.folder / 'bin'}:{clean.get('PATH', '')}", "LC_ALL": "C.UTF-8"}
 
 
-def _packages(made: Environment) -> Path:
+def packages(made: Environment) -> Path:
     """The folder that NumPy was installed into."""
     (numpy,) = made.folder.glob("lib/python*/site-packages/numpy")
     return numpy.parent

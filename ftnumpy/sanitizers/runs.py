@@ -1,0 +1,134 @@
+"""What runs under a sanitizer: NumPy's tests of threads, each patch's tests, and the stress, as commands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ftnumpy import stress, suites
+from ftnumpy.environment import Environment
+from ftnumpy.options import Options
+from ftnumpy.settings import Settings
+
+# NumPy's modules about threads, and those with the tests that patches bring or change.
+NUMPY_THREADS = ("numpy._core.tests.test_multithreading", "numpy.fft.tests.test_pocketfft")
+NUMPY_PATCHES = (
+    "numpy._core.tests.test_errstate",
+    "numpy._core.tests.test_hashtable",
+    "numpy._core.tests.test_mem_policy",
+)
+# CPython's, likewise.
+CPYTHON_PATCHES = (
+    "test_capi.test_mem",
+    "test_capi.test_object",
+    "test_free_threading.test_module_attr",
+    "test_module",
+    "test_opcache",
+    "test_tracemalloc",
+)
+
+# A sanitizer makes everything 5 to 20 times slower, and memory costs several times its size.
+SECONDS = 1800.0
+TEST_SECONDS = 600
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """One command, which may take ``timeout`` seconds.
+
+    ``closing`` finds in its log what it did; ``excluded`` says what it leaves out and why.
+    """
+
+    name: str
+    command: Sequence[str | Path]
+    folder: Path
+    timeout: float
+    closing: Callable[[Path], str]
+    excluded: Mapping[str, str]
+
+
+# What can't be run under a sanitizer, or would say nothing there: test to reason, by sanitizer.  pytest's node names
+# end in these; CPython's are patterns of the names that "python -m test" shows.
+EXCLUDED: dict[str, dict[str, str]] = {"tsan": {}, "asan": {}}
+
+
+def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str], options: Options) -> list[Run]:
+    """All runs for ``tool``; ``patches`` are the applied ones as `suites.applied` gives them."""
+    seconds = options.minutes * 60 / len(stress.KINDS)
+    pytest: list[str | Path] = [
+        made.python,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-v",
+        f"--timeout={TEST_SECONDS}",
+    ]
+    upstream: list[str | Path] = [*pytest, "-c", "/dev/null", f"--rootdir={suites.packages(made)}"]
+    excluded = EXCLUDED[tool]
+
+    def numpy(name: str, modules: Sequence[str]) -> Run:
+        return Run(
+            name=name,
+            command=[*upstream, *_deselected(excluded), "--pyargs", *modules],
+            folder=options.logs,
+            timeout=SECONDS,
+            closing=_pytest_closing,
+            excluded=excluded,
+        )
+
+    return [
+        numpy("NumPy's tests of threads", NUMPY_THREADS),
+        numpy("NumPy's tests of the patches", NUMPY_PATCHES),
+        Run(
+            name="CPython's tests of the patches",
+            command=[
+                *(made.interpreter.python, "-m", "test", "-v", f"--timeout={TEST_SECONDS}"),
+                *(f"--ignore={test}" for test in excluded if "::" not in test),
+                *CPYTHON_PATCHES,
+            ],
+            folder=options.logs,
+            timeout=SECONDS,
+            closing=_regrtest_closing,
+            excluded=excluded,
+        ),
+        Run(
+            name="patches' tests",
+            command=[*pytest, *_deselected(excluded), f"--applied={','.join(patches)}", "tests/patches"],
+            folder=settings.root,
+            timeout=SECONDS,
+            closing=_pytest_closing,
+            excluded=excluded,
+        ),
+        *(
+            Run(
+                name=f"stress: {kind.replace('_', ' ')}",
+                command=[
+                    *(made.python, settings.root / "tests" / "stress" / f"{kind}.py"),
+                    *("--seconds", str(seconds), "--seed", str(options.seed)),
+                ],
+                folder=options.logs,
+                timeout=5 * seconds + 10 * stress.PATIENCE,
+                closing=_stress_closing,
+                excluded={},
+            )
+            for kind in stress.KINDS
+        ),
+    ]
+
+
+def _deselected(excluded: Mapping[str, str]) -> list[str]:
+    return [f"--deselect={test}" for test in excluded if "::" in test]
+
+
+def _pytest_closing(log: Path) -> str:
+    return suites.pytest_closing(log.read_text(encoding="utf-8", errors="replace")) or "nothing said"
+
+
+def _regrtest_closing(log: Path) -> str:
+    return suites.regrtest_closing(log.read_text(encoding="utf-8", errors="replace")) or "nothing said"
+
+
+def _stress_closing(log: Path) -> str:
+    return f"{stress.operations(log):,} operations"
