@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
-from ftnumpy import console, doctor, environment, lint, patches_command, results
+from ftnumpy import console, doctor, environment, fingerprint, lint, patches_command, results
 from ftnumpy.census.wishes import Wishes
 from ftnumpy.console import Summary
 from ftnumpy.errors import FtnumpyError, UsageError
@@ -31,6 +31,17 @@ from ftnumpy.upstream import wishes as upstream
 
 INTERRUPTED = 130
 
+# What a machine does to any file of ours, and what its owner can do about that.  All else is our mistake.
+MACHINE = {
+    fingerprint.FULL: "make room, or name folders on another disk (the cache with FTNUMPY_CACHE)",
+    (errno.EACCES, errno.EPERM, errno.EROFS): (
+        "give access, or name a folder that you may write (the cache with FTNUMPY_CACHE; the checkout is written, too)"
+    ),
+    (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG): "name another folder, or move what is in the way",
+    (errno.EIO, errno.ESTALE): "the disk has failed: mend it, or name another",
+    (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN): "give it more (see ulimit -a), or set FTNUMPY_JOBS lower",
+}
+
 # Does its work in steps of the summary and may return what is to be said below it.
 Session = Callable[[Stack, Settings, Options, Summary], str | None]
 
@@ -42,7 +53,10 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one session; returns its exit code."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # What is ignored, as under nohup, stays so.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
         wishes = _parser().parse_args(arguments)
         settings = read_settings(os.environ)
@@ -55,9 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.fail("interrupted; nothing half-made is kept as whole, and the next run goes on from what is finished")
         return INTERRUPTED
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EROFS):
+        advice = next((advice for numbers, advice in MACHINE.items() if error.errno in numbers), None)
+        if advice is None:
             raise
-        console.fail(f"{error.strerror}: {error.filename or 'a file'}; make room or give access, and run again")
+        console.fail(f"{error.strerror}: {error.filename or 'a file'}; {advice}, and run again")
         return FtnumpyError.exit_code
     return 0
 
@@ -175,7 +190,8 @@ def _summary(title: str) -> Iterator[Summary]:
 def _logs(settings: Settings, command: str) -> Path:
     """A new folder for this run's logs."""
     folder = settings.logs / f"{time.strftime('%Y%m%d-%H%M%S')}-{command}-{os.getpid()}"
-    folder.mkdir(parents=True)
+    # A clock that was set back may give a name again.
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 

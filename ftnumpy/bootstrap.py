@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ftnumpy import installed
 from ftnumpy.errors import PrerequisiteError
 from ftnumpy.settings import ROOT, read_settings
 
@@ -30,17 +31,28 @@ def toolchain_python(root: Path = ROOT) -> Path:
     Made once per Python version and content of ``pyproject.toml``, in the cache.  Raises `PrerequisiteError`.
     """
     project = (root / "pyproject.toml").read_bytes()
-    cache = read_settings(os.environ, root).cache
-    folder = cache / "toolchain" / hashlib.sha256(project + platform.python_version().encode()).hexdigest()[:16]
+    settings = read_settings(os.environ, root)
+    folder = (
+        settings.cache / "toolchain" / hashlib.sha256(project + platform.python_version().encode()).hexdigest()[:16]
+    )
     python = folder / "bin" / "python"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with _lock(folder.with_suffix(".lock")):
-        # A link to a Python that was removed since does not exist either.
-        if not (folder / MARKER).exists() or not python.exists():
-            print(f"making the toolchain's environment in {folder} (once)", flush=True)
-            shutil.rmtree(folder, ignore_errors=True)
-            _make(folder, python, requirements(project))
-            (folder / MARKER).touch()
+    requires = requirements(project)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with _lock(folder.with_suffix(".lock")):
+            damage = installed.damage(folder, requires) if (folder / MARKER).exists() else "it is not complete"
+            if damage is not None:
+                if folder.exists():
+                    print(f"{folder} can't be used ({damage})", flush=True)
+                print(f"making the toolchain's environment in {folder} (once)", flush=True)
+                shutil.rmtree(folder, ignore_errors=True)
+                _make(folder, python, [*(["--no-index"] if settings.offline else []), *requires])
+                (folder / MARKER).touch()
+    except OSError as error:
+        raise PrerequisiteError(
+            f"{error.strerror}: {error.filename or folder}\nThe toolchain's environment is kept in the cache, "
+            f"{settings.cache}; make room and give access there, or set FTNUMPY_CACHE to another folder."
+        ) from None
     return python
 
 
@@ -66,8 +78,14 @@ def _make(folder: Path, python: Path, requires: list[str]) -> None:
 
 
 def _run(command: list[str]) -> None:
+    # With our lock inherited: when we are killed and pip goes on, the next run waits until it no longer writes.
     done = subprocess.run(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        close_fds=False,
     )
     if done.returncode != 0:
         raise PrerequisiteError(f"the toolchain's environment could not be made:\n$ {' '.join(command)}\n{done.stdout}")
@@ -76,5 +94,10 @@ def _run(command: list[str]) -> None:
 @contextmanager
 def _lock(file: Path) -> Iterator[None]:
     with file.open("w") as stream:
-        fcntl.flock(stream, fcntl.LOCK_EX)
+        os.set_inheritable(stream.fileno(), True)
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("waiting for another run that makes the toolchain's environment", flush=True)
+            fcntl.flock(stream, fcntl.LOCK_EX)
         yield

@@ -54,6 +54,8 @@ def environment(settings: Settings, work: Path, *first_on_path: Path) -> dict[st
             if "/" not in compiler and not (masks / compiler).exists():
                 (masks / compiler).symlink_to(settings.ccache)
         path.insert(0, str(masks))
+        if not _writable(Path(result.get("CCACHE_DIR") or _ccache_folder(settings.ccache))):
+            result["CCACHE_DIR"] = str(settings.cache / "ccache")
         # Every try has its own work folder: paths below it must not keep ccache from finding what it has.
         result["CCACHE_BASEDIR"] = str(work)
     result |= {
@@ -63,6 +65,19 @@ def environment(settings: Settings, work: Path, *first_on_path: Path) -> dict[st
         "LC_ALL": "C.UTF-8",
     }
     return result
+
+
+def _ccache_folder(ccache: str) -> str:
+    """Where ``ccache`` keeps what it has, as it says itself."""
+    answer = subprocess.run([ccache, "--get-config", "cache_dir"], capture_output=True, text=True, check=False)
+    return answer.stdout.strip()
+
+
+def _writable(folder: Path) -> bool:
+    """Whether ``folder`` can be written, or made, by us.  ccache fails where it can't write."""
+    while not folder.exists():
+        folder = folder.parent
+    return os.access(folder, os.W_OK | os.X_OK)
 
 
 def clean_environment() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 import time
 from collections.abc import Iterator
@@ -23,6 +24,11 @@ from rich.table import Table
 
 # Without a terminal nothing says how wide a reader's window is; 80 columns would fold every path in a table.
 WIDTH = None if sys.stdout.isatty() else 160
+
+# A terminal or a file of another encoding gets question marks where it has no such letter.
+for stream in (sys.stdout, sys.stderr):
+    if isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")
 
 out = Console(highlight=False, soft_wrap=True, width=WIDTH)
 err = Console(stderr=True, highlight=False, soft_wrap=True)

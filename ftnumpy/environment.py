@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from ftnumpy import cpython, fingerprint, numpy_wheel, venvs
+from ftnumpy import console, cpython, fingerprint, installed, numpy_wheel, venvs
 from ftnumpy.console import Summary
 from ftnumpy.cpython import Interpreter
 from ftnumpy.numpy_wheel import Wheel
@@ -101,10 +100,20 @@ def fill(
     }
     marker = folder / MARKER
     with fingerprint.lock(settings, f"environment-{fingerprint.fingerprint({'folder': str(folder)})[:16]}"):
-        if _read(marker) == wanted and (folder / "bin" / "python").exists():
-            return False
+        if _read(marker) == wanted:
+            damage = installed.damage(folder, [wheel.path, *requires])
+            if damage is None:
+                return False
+            console.warn(f"{folder} was damaged ({damage}); it is made anew")
         marker.unlink(missing_ok=True)
-        venvs.make_venv(interpreter.python, folder, [wheel.path, *requires], what=f"environment {folder.name}", log=log)
+        venvs.make_venv(
+            settings,
+            interpreter.python,
+            folder,
+            [wheel.path, *requires],
+            what=f"environment {folder.name}",
+            log=log,
+        )
         part = marker.with_suffix(".part")
         part.write_text(json.dumps(wanted, indent=2) + "\n", encoding="utf-8")
         part.rename(marker)
@@ -114,7 +123,7 @@ def fill(
 def _read(marker: Path) -> object:
     try:
         return json.loads(marker.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (OSError, ValueError):
         return None
 
 
@@ -122,11 +131,13 @@ def export_wheel(settings: Settings, wheel: Wheel) -> Path:
     """Copy ``wheel`` into the checkout's ``wheelhouse``, in one move; returns the copy."""
     folder = settings.root / "wheelhouse"
     folder.mkdir(exist_ok=True)
-    part = folder / f".{wheel.path.name}.{os.getpid()}"
+    # Of one name, so that the next run takes away what a killed one left.
+    part = folder / f".{wheel.path.name}.part"
     target = folder / wheel.path.name
-    try:
-        shutil.copy2(wheel.path, part)
-        part.rename(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with fingerprint.lock(settings, f"wheelhouse-{fingerprint.fingerprint({'folder': str(folder)})[:16]}"):
+        try:
+            shutil.copy2(wheel.path, part)
+            part.rename(target)
+        finally:
+            part.unlink(missing_ok=True)
     return target

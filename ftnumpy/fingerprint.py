@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -20,6 +21,10 @@ from ftnumpy.errors import BuildError
 from ftnumpy.settings import Settings
 
 DESCRIPTION = "build.json"
+FILES = "files.json"
+# What users and interpreters may add to or change in a finished build.
+OPEN = frozenset({"__pycache__", "site-packages"})
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def fingerprint(inputs: Mapping[str, str]) -> str:
@@ -30,6 +35,12 @@ def fingerprint(inputs: Mapping[str, str]) -> str:
 def place(settings: Settings, kind: str, inputs: Mapping[str, str]) -> Path:
     """Where the build of ``inputs`` lies when it is done.  ``kind`` is a word without a dash."""
     return settings.builds / f"{kind}-{fingerprint(inputs)[:16]}"
+
+
+def find(settings: Settings, kind: str, inputs: Mapping[str, str]) -> Path | None:
+    """The finished build of ``inputs``; None when there is none, or none that is as it was made."""
+    final = place(settings, kind, inputs)
+    return final if final.is_dir() and damage(final) is None else None
 
 
 @contextmanager
@@ -48,24 +59,35 @@ def build_once(
     ``build(work, final)`` gets an empty folder of its own, leaves the result in a folder somewhere under it and returns
     that one; it becomes ``final`` by a single rename.  No other run ever gets the same ``work``, so what a killed
     run's orphans still write can't reach a later result.  Of several runs one builds while the others wait.  When
-    ``build`` raises nothing is left; a full disk becomes a `BuildError`.
+    ``build`` raises nothing is left; a full disk becomes a `BuildError`.  A damaged build is made anew.
     """
     final = place(settings, kind, inputs)
-    if final.is_dir():
+    if find(settings, kind, inputs):
         return final, False
     with lock(settings, final.name):
-        if final.is_dir():
+        if find(settings, kind, inputs):
             return final, False
         try:
+            if final.is_dir():
+                _discard(settings, final)
             _build(settings, inputs, build, final)
         except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            if error.errno not in FULL:
                 raise
             raise BuildError(
-                f"no space is left for the build of {kind} in {settings.cache}; "
+                f"no space is left for the build of {kind} in {settings.cache} ({error.strerror}); "
                 "free some, or set FTNUMPY_CACHE to a folder on another disk, and run again"
             ) from None
     return final, True
+
+
+def _discard(settings: Settings, final: Path) -> None:
+    """Take a damaged build out of the way, whole: by a rename, so that it is never half there under its name."""
+    console.warn(f"{final} was damaged ({damage(final)}); it is removed and built anew")
+    settings.work.mkdir(parents=True, exist_ok=True)
+    waste = Path(tempfile.mkdtemp(prefix=f"{final.name}-", dir=settings.work))
+    final.rename(waste / "damaged")
+    shutil.rmtree(waste, ignore_errors=True)
 
 
 def _build(settings: Settings, inputs: Mapping[str, str], build: Callable[[Path, Path], Path], final: Path) -> None:
@@ -73,16 +95,17 @@ def _build(settings: Settings, inputs: Mapping[str, str], build: Callable[[Path,
     settings.builds.mkdir(parents=True, exist_ok=True)
     _clear_abandoned(settings, final.name)
     work = Path(tempfile.mkdtemp(prefix=f"{final.name}-", dir=settings.work))
-    started = time.time()
+    started, start = time.time(), time.monotonic()
     try:
         staged = build(work, final)
         description = {
             "inputs": dict(inputs),
             "fingerprint": fingerprint(inputs),
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-            "seconds": round(time.time() - started),
+            "seconds": round(time.monotonic() - start),
         }
         (staged / DESCRIPTION).write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+        (staged / FILES).write_text(json.dumps(_contents(staged), indent=0) + "\n", encoding="utf-8")
         staged.rename(final)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -100,6 +123,45 @@ def _clear_abandoned(settings: Settings, own: str) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
         except Timeout:
             continue
+
+
+def damage(folder: Path) -> str | None:
+    """What is wrong with the finished build in ``folder``: the first of its files that is missing or has another size,
+    as a disk leaves them that lost its power or its files to a cleaner; None when all are there.
+
+    A build from before there was a list of files is taken as it is.
+    """
+    if not (folder / DESCRIPTION).is_file():
+        return f"{DESCRIPTION} is missing"
+    try:
+        expected = json.loads((folder / FILES).read_text(encoding="utf-8")).items()
+    except FileNotFoundError:
+        return None
+    except (ValueError, AttributeError):
+        return f"{FILES} can't be read"
+    for name, size in expected:
+        try:
+            if _size(folder / name) != size:
+                return f"{name} has another size"
+        except OSError:
+            return f"{name} is missing"
+    return None
+
+
+def _contents(folder: Path) -> dict[str, int]:
+    """Every file below ``folder`` with its size in bytes, but for what is `OPEN`."""
+    sizes = {}
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(set(folders) - OPEN)
+        for name in sorted(names):
+            file = Path(parent, name)
+            sizes[str(file.relative_to(folder))] = _size(file)
+    return sizes
+
+
+def _size(file: Path) -> int:
+    """In bytes; a link's is the length of what it points to."""
+    return file.lstat().st_size
 
 
 def read_description(folder: Path) -> dict[str, object]:

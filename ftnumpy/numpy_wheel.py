@@ -97,7 +97,9 @@ def _build(
     patchqueue.make_tree(archive, plan.patches, tree)
     if version != release.version:
         _set_version(tree, release.version, version)
-    python = venvs.make_venv(interpreter.python, tools, plan.project.requires, what=f"{what}: build tools", log=log)
+    python = venvs.make_venv(
+        settings, interpreter.python, tools, plan.project.requires, what=f"{what}: build tools", log=log
+    )
     pkg_config = work / "pkg-config"
     pkg_config.mkdir()
     (pkg_config / "scipy-openblas.pc").write_text(_openblas(python), encoding="utf-8")
@@ -126,7 +128,7 @@ def _build(
         cwd=work,
         env=environment,
     )
-    _inspect(interpreter, _only_wheel(repaired), version, work / "trial", log)
+    _inspect(settings, interpreter, _only_wheel(repaired), version, work / "trial", log)
     return repaired
 
 
@@ -164,9 +166,9 @@ def _only_wheel(folder: Path) -> Path:
     return wheels[0]
 
 
-def _inspect(interpreter: Interpreter, path: Path, version: str, folder: Path, log: Path) -> None:
+def _inspect(settings: Settings, interpreter: Interpreter, path: Path, version: str, folder: Path, log: Path) -> None:
     """Raise `BuildError` unless the wheel at ``path`` is what we were to build."""
-    python = venvs.make_venv(interpreter.python, folder, [path], what="try the wheel", log=log)
+    python = venvs.make_venv(settings, interpreter.python, folder, [path], what="try the wheel", log=log)
     answer = subprocess.run(
         [python, "-I", "-c", INSPECTION], env=compiler.clean_environment(), capture_output=True, text=True, check=False
     )

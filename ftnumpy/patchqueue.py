@@ -8,6 +8,7 @@ import re
 import shutil
 import tarfile
 import tempfile
+import time
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -114,6 +115,7 @@ def make_tree(archive: Path, patches: Sequence[Patch], folder: Path) -> None:
     scratch = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         name, newest = _unpack(archive, scratch / "unpacked")
+        _check_clock(archive, newest)
         tree = scratch / "tree"
         (scratch / "unpacked" / name).rename(tree)
         _commit_base(tree, name, sha256(archive), newest)
@@ -203,6 +205,16 @@ def _unpack(archive: Path, folder: Path) -> tuple[str, int]:
     if len(tops) != 1 or not (folder / min(tops)).is_dir():
         raise SourceError(f"{archive} must hold one top folder; it holds {', '.join(sorted(tops)) or 'nothing'}")
     return tops.pop(), newest
+
+
+def _check_clock(archive: Path, newest: int) -> None:
+    """``make`` would compile without end, or not at all, what seems to be newer than anything it makes."""
+    now = time.time()
+    if now < newest:
+        when, told = (time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(each)) for each in (newest, now))
+        raise PrerequisiteError(
+            f"this machine's clock says {told}, but {archive.name} has files of {when}; set the clock and run again"
+        )
 
 
 def _commit_base(tree: Path, name: str, digest: str, newest: int) -> None:

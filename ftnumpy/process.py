@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,11 +12,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ftnumpy import console
+from ftnumpy import console, guard
 from ftnumpy.errors import CommandFailed
 
 HEARTBEAT = 60.0  # seconds between signs of life where there is no terminal to draw a spinner on
 LAST_LINES = 30
+NO_SPACE = 32 << 20  # bytes; with less than this left, that is why a command failed: it takes its own rubbish with it
 
 
 def last_lines(log: Path, count: int = LAST_LINES) -> list[str]:
@@ -37,8 +39,9 @@ def run(
 ) -> None:
     """Run ``argv`` and append its standard output and error to ``log``.
 
-    ``timeout`` is in seconds.  The command gets its own process group, which is ended as a whole on time-out or
-    interruption, so that no compiler outlives us.  Raises `CommandFailed` with the log's last lines.
+    ``timeout`` is in seconds.  The command gets its own process group, which is ended as a whole on time-out, on
+    interruption and, by ``ftnumpy.guard``, when we are killed, so that no compiler outlives us.  Raises `CommandFailed`
+    with the log's last lines.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     command = [str(part) for part in argv]
@@ -47,8 +50,8 @@ def run(
         sink.flush()
         try:
             child = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
+                [sys.executable, "-I", "-S", guard.__file__, *command],
+                stdin=subprocess.PIPE,
                 stdout=sink,
                 stderr=subprocess.STDOUT,
                 cwd=cwd,
@@ -62,12 +65,27 @@ def run(
     except BaseException:
         _end_group(child)
         raise
+    finally:
+        if child.stdin is not None:
+            child.stdin.close()
     if status is None:
         _end_group(child)
         raise CommandFailed(what, f"ran past its {console.duration(timeout or 0)}", log, last_lines(log))
     if status != 0:
         reason = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
-        raise CommandFailed(what, reason, log, last_lines(log))
+        raise CommandFailed(what, reason + _no_space(cwd or Path.cwd(), log.parent), log, last_lines(log))
+
+
+def _no_space(*folders: Path) -> str:
+    """What to do when a disk is full, which a log on that disk can't tell; empty when none is."""
+    for folder in folders:
+        usage = shutil.disk_usage(folder)
+        if usage.free < NO_SPACE:
+            return (
+                f"; no space is left in {folder}: free some, or set FTNUMPY_CACHE to a folder on another disk, "
+                "and run again"
+            )
+    return ""
 
 
 def _wait(child: subprocess.Popen[bytes], what: str, log: Path, timeout: float | None) -> int | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,12 +95,13 @@ def make(settings: Settings, recipe: Recipe, build: Callable[[Path, Release, Pat
     Raises `UsageError` for a cache folder that builds can't take, and what the steps raise.
     """
     pinned = recipe.project.releases[0]
-    if fingerprint.place(settings, recipe.project.name, recipe.inputs(pinned)).is_dir():
+    if fingerprint.find(settings, recipe.project.name, recipe.inputs(pinned)):
         return _built(settings, recipe, pinned, fresh=False)
-    if any(character.isspace() or character == os.pathsep for character in str(settings.cache)):
+    awkward = re.search(r"[^\w./+@~-]", str(settings.cache))
+    if awkward:
         raise UsageError(
-            f"the cache folder {settings.cache} has a space or a colon in its name, which upstream's builds "
-            "can't take; set FTNUMPY_CACHE to another folder"
+            f"the cache folder {settings.cache} has {awkward[0]!r} in its name, which upstream's makefiles and scripts "
+            "can't take; set FTNUMPY_CACHE to a folder of letters, digits and any of . _ - + @ ~"
         )
     prerequisites.require(settings)
     source = sources.fetch_first(recipe.project, recipe.channels, settings)

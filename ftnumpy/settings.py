@@ -55,8 +55,11 @@ def read_settings(environ: Mapping[str, str], root: Path = ROOT) -> Settings:
     Raises `UsageError` for values that can't be meant.
     """
     xdg = environ.get("XDG_CACHE_HOME")
-    default = Path(xdg) / "ftnumpy" if xdg else Path("~/.cache/ftnumpy").expanduser()
-    cache = Path(environ.get("FTNUMPY_CACHE") or default).expanduser().absolute()
+    named = environ.get("FTNUMPY_CACHE") or (f"{xdg}/ftnumpy" if xdg else "~/.cache/ftnumpy")
+    try:
+        cache = Path(named).expanduser().absolute()
+    except RuntimeError:
+        raise UsageError(f"{named} is to be the cache, but no home folder is known here; set FTNUMPY_CACHE") from None
     sources = Path(environ["FTNUMPY_SOURCES"]).expanduser().absolute() if environ.get("FTNUMPY_SOURCES") else None
     if sources is not None and not sources.is_dir():
         raise UsageError(f"FTNUMPY_SOURCES names {sources}, which is not a folder; create it or unset the variable")

@@ -1,25 +1,63 @@
-"""Virtual environments of an interpreter that we built."""
+"""Virtual environments of an interpreter that we built, and the packages for them, kept in the cache."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from ftnumpy import compiler, process
+from ftnumpy import compiler, fingerprint, process
+from ftnumpy.errors import SourceError
+from ftnumpy.settings import Settings
 
 
-def make_venv(base: Path, folder: Path, requires: Sequence[str | Path], *, what: str, log: Path) -> Path:
+def make_venv(
+    settings: Settings, base: Path, folder: Path, requires: Sequence[str | Path], *, what: str, log: Path
+) -> Path:
     """A new virtual environment of the interpreter ``base`` in ``folder``, with ``requires`` (names or wheels).
 
-    What was in ``folder`` is lost.  Returns the environment's python.  Raises `CommandFailed`.
+    What was in ``folder`` is lost.  Returns the environment's python.  Raises `CommandFailed`, and what `_packages`
+    raises before anything is touched.
     """
     environment = compiler.clean_environment()
+    named = [requirement for requirement in requires if isinstance(requirement, str)]
+    # Isolated from the user's pip configuration, whose say ended with the download.
+    offline = ["--isolated", "--no-index"]
+    if named:
+        offline += ["--find-links", str(_packages(settings, base, named, what, log))]
     process.run([base, "-m", "venv", "--clear", folder], what=what, log=log, env=environment)
     python = folder / "bin" / "python"
     process.run(
-        [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *requires],
+        [python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input", *offline, *requires],
         what=what,
         log=log,
         env=environment,
     )
     return python
+
+
+def _packages(settings: Settings, base: Path, names: Sequence[str], what: str, log: Path) -> Path:
+    """A folder with the packages of ``names`` and all that they need, for interpreters called as ``base`` is.
+
+    Fetched once, from where the user's pip looks.  Raises `SourceError` when they were not and no network may be used.
+    """
+    inputs = {"python": base.name, "requires": " ".join(names)}
+
+    def fetch(work: Path, _: Path) -> Path:
+        if settings.offline:
+            raise SourceError(
+                f"{what}: {', '.join(names)} are not in {settings.builds}, and FTNUMPY_OFFLINE is set; "
+                "run once without it, and they are kept there"
+            )
+        target = work / "packages"
+        target.mkdir()
+        process.run(
+            [base, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--dest", target, *names],
+            what=f"{what}: fetch packages",
+            log=log,
+            cwd=work,
+            env=compiler.clean_environment(),
+        )
+        return target
+
+    folder, _ = fingerprint.build_once(settings, "packages", inputs, fetch)
+    return folder

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,10 @@ def make(folder, python, requires):
     python.parent.mkdir(parents=True)
     time.sleep(0.5)
     python.touch()
+    for name in ("one", "two"):
+        info = folder / "lib" / "python3" / "site-packages" / f"{name}-3.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text(f"Name: {name}\\nVersion: 3\\n")
 
 bootstrap._make = make
 print(bootstrap.toolchain_python(root).exists())
@@ -48,6 +53,10 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def packages(folder: Path) -> Path:
+    return folder / "lib" / "python3" / "site-packages"
+
+
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What each making was asked to install."""
@@ -57,6 +66,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         assert not folder.exists()
         python.parent.mkdir(parents=True)
         python.touch()
+        for name in ("one", "two"):
+            info = packages(folder) / f"{name}-3.dist-info"
+            info.mkdir(parents=True)
+            (info / "METADATA").write_text(f"Name: {name}\nVersion: 3\n")
         calls.append(requires)
 
     monkeypatch.setattr(bootstrap, "_make", make)
@@ -96,6 +109,56 @@ def test_one_whose_python_is_gone_is_made_again(root: Path, made: list[list[str]
     python.symlink_to(root / "removed")
     assert bootstrap.toolchain_python(root).exists()
     assert len(made) == 2
+
+
+def test_one_that_lost_a_package_is_made_again(
+    root: Path, made: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    python = bootstrap.toolchain_python(root)
+    shutil.rmtree(packages(python.parent.parent) / "two-3.dist-info")
+    bootstrap.toolchain_python(root)
+    assert len(made) == 2
+    assert "can't be used (two is missing)" in capsys.readouterr().out
+
+
+def test_offline_no_index_is_asked(root: Path, made: list[list[str]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FTNUMPY_OFFLINE", "1")
+    bootstrap.toolchain_python(root)
+    assert made == [["--no-index", "one>=1", "two==2"]]
+
+
+def test_a_cache_that_is_no_folder_is_one_clear_error(root: Path, made: list[list[str]]) -> None:
+    (root / "cache").write_text("in the way")
+    with pytest.raises(PrerequisiteError, match=r"(?s)Not a directory.*set FTNUMPY_CACHE"):
+        bootstrap.toolchain_python(root)
+
+
+# As bootstrap does it, but is killed while pip still writes.
+KILLED = """
+import os, subprocess, sys, threading, time
+from pathlib import Path
+from ftnumpy import bootstrap
+
+root = Path(sys.argv[1])
+
+def make(folder, python, requires):
+    threading.Timer(0.5, os.kill, (os.getpid(), 9)).start()
+    bootstrap._run([sys.executable, "-c", f"import time; time.sleep(2); open({str(root / 'late')!r}, 'w')"])
+
+bootstrap._make = make
+bootstrap.toolchain_python(root)
+"""
+
+
+def test_the_next_run_waits_for_the_pip_of_a_killed_one(
+    root: Path, made: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", KILLED, str(root)], env=environment).returncode == -9
+    assert not (root / "late").exists()
+    bootstrap.toolchain_python(root)
+    assert (root / "late").exists(), "made while the other still wrote"
+    assert "waiting for another run" in capsys.readouterr().out
 
 
 def test_of_two_runs_one_makes_it(root: Path) -> None:

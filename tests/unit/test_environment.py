@@ -34,11 +34,18 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """What each filling was asked to install."""
     calls: list[list[str]] = []
 
-    def make_venv(base: Path, folder: Path, requires: Sequence[str | Path], *, what: str, log: Path) -> Path:
+    def make_venv(
+        settings: Settings, base: Path, folder: Path, requires: Sequence[str | Path], *, what: str, log: Path
+    ) -> Path:
         assert not (folder / environment.MARKER).exists(), "a marker stands while the folder changes"
         python = folder / "bin" / "python"
         python.parent.mkdir(parents=True, exist_ok=True)
         python.touch()
+        for name in ("numpy-1", "pytest-8"):
+            info = folder / "lib" / "python3.13t" / "site-packages" / f"{name}.dist-info"
+            info.mkdir(parents=True, exist_ok=True)
+            project, version = name.split("-")
+            (info / "METADATA").write_text(f"Name: {project}\nVersion: {version}\n")
         calls.append([str(each) for each in requires])
         return python
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -85,7 +86,7 @@ def test_every_name_and_value_changes_the_fingerprint() -> None:
 def test_a_build_is_found_again(settings: Settings) -> None:
     final, fresh = fingerprint.build_once(settings, "thing", INPUTS, whole)
     assert fresh
-    assert files(final) == ["build.json", "first", "second"]
+    assert files(final) == ["build.json", "files.json", "first", "second"]
     assert fingerprint.read_description(final)["inputs"] == INPUTS
 
     def unwanted(work: Path, final: Path) -> Path:
@@ -107,10 +108,11 @@ def test_a_failed_build_leaves_nothing(settings: Settings, error: BaseException)
     assert fingerprint.build_once(settings, "thing", INPUTS, whole)[1]
 
 
-def test_a_full_disk_is_one_clear_error(settings: Settings) -> None:
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
+def test_a_full_disk_is_one_clear_error(settings: Settings, number: int) -> None:
     def build(work: Path, final: Path) -> Path:
         whole(work, final)
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, "No space left on device")
 
     with pytest.raises(BuildError, match=r"no space is left.*FTNUMPY_CACHE"):
         fingerprint.build_once(settings, "thing", INPUTS, build)
@@ -157,7 +159,7 @@ def test_a_killed_run_is_completed_by_the_next(tmp_path: Path, settings: Setting
 
     final, fresh = fingerprint.build_once(settings, "thing", INPUTS, build)
     assert fresh and seen != [orphan]
-    assert files(final) == ["build.json", "first", "second"]
+    assert files(final) == ["build.json", "files.json", "first", "second"]
 
 
 def test_another_hash_clears_what_a_killed_run_left_but_nothing_in_use(tmp_path: Path, settings: Settings) -> None:
@@ -179,3 +181,47 @@ def test_finding_a_build_takes_no_lock(tmp_path: Path, settings: Settings) -> No
     with fingerprint.lock(settings, name):
         fingerprint.build_once(settings, "thing", INPUTS, whole)
     assert time.monotonic() - start_time < 1
+
+
+@pytest.mark.parametrize(
+    ("harm", "told"),
+    [
+        (lambda build: (build / "first").unlink(), "first is missing"),
+        (lambda build: (build / "second").write_text("2"), "second has another size"),
+        (lambda build: (build / "second").write_text(""), "second has another size"),
+        (lambda build: (build / "build.json").unlink(), "build.json is missing"),
+        (lambda build: (build / "files.json").write_text("{"), "files.json can't be read"),
+        (lambda build: (build / "files.json").write_bytes(b"\xff"), "files.json can't be read"),
+        (lambda build: (build / "files.json").write_text("[]"), "files.json can't be read"),
+    ],
+)
+def test_a_damaged_build_is_made_anew(
+    settings: Settings, capsys: pytest.CaptureFixture[str], harm: Callable[[Path], object], told: str
+) -> None:
+    final, _ = fingerprint.build_once(settings, "thing", INPUTS, whole)
+    harm(final)
+    assert fingerprint.find(settings, "thing", INPUTS) is None
+    assert fingerprint.build_once(settings, "thing", INPUTS, whole) == (final, True)
+    assert f"was damaged ({told})" in capsys.readouterr().err.replace("\n", " ")
+    assert fingerprint.find(settings, "thing", INPUTS) == final
+    assert files(settings.work) == []
+
+
+def test_what_users_add_is_no_damage(settings: Settings) -> None:
+    def build(work: Path, final: Path) -> Path:
+        staged = whole(work, final)
+        (staged / "lib" / "site-packages").mkdir(parents=True)
+        (staged / "lib" / "site-packages" / "pip.py").touch()
+        return staged
+
+    final, _ = fingerprint.build_once(settings, "thing", INPUTS, build)
+    (final / "lib" / "site-packages" / "pip.py").write_text("a newer one")
+    (final / "__pycache__").mkdir()
+    (final / "third").touch()
+    assert not fingerprint.build_once(settings, "thing", INPUTS, build)[1]
+
+
+def test_a_build_without_a_list_of_files_is_taken_as_it_is(settings: Settings) -> None:
+    final, _ = fingerprint.build_once(settings, "thing", INPUTS, whole)
+    (final / "files.json").unlink()
+    assert fingerprint.find(settings, "thing", INPUTS) == final

@@ -14,6 +14,7 @@ from ftnumpy.cpython import Interpreter
 from ftnumpy.errors import BuildError
 from ftnumpy.patchqueue import Patch
 from ftnumpy.recipe import Recipe
+from ftnumpy.settings import read_settings
 from ftnumpy.stack import Project, Queue, Release
 
 NAME = "numpy-2.4.6+ft1-cp313-cp313t-manylinux_2_27_x86_64.whl"
@@ -79,7 +80,8 @@ def inspect(
     python.chmod(0o755)
     monkeypatch.setattr(venvs, "make_venv", lambda *_, **__: python)
     interpreter = Interpreter(python, tmp_path, "aa", replace(release, version="3.13.15"), "stock", False, gil)
-    numpy_wheel._inspect(interpreter, tmp_path / name, "2.4.6+ft1", tmp_path / "trial", tmp_path / "log")
+    settings = read_settings({"FTNUMPY_CACHE": str(tmp_path / "cache")}, root=tmp_path)
+    numpy_wheel._inspect(settings, interpreter, tmp_path / name, "2.4.6+ft1", tmp_path / "trial", tmp_path / "log")
 
 
 def test_a_good_wheel_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Release) -> None:

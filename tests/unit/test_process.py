@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -8,6 +11,7 @@ import pytest
 
 from ftnumpy import process
 from ftnumpy.errors import CommandFailed
+from ftnumpy.settings import ROOT
 
 
 def python(program: str, log: Path, **options: object) -> None:
@@ -78,8 +82,8 @@ def test_time_out_ends_the_whole_group(tmp_path):
     log = tmp_path / "log"
     start = time.monotonic()
     with pytest.raises(CommandFailed, match="ran past its"):
-        python(CHILD, log, timeout=0.6)
-    assert time.monotonic() - start < 20
+        python(CHILD, log, timeout=5)
+    assert time.monotonic() - start < 40
     assert gone(int(process.last_lines(log)[-1]))
 
 
@@ -98,8 +102,37 @@ def test_interruption_ends_the_whole_group(tmp_path, monkeypatch):
 
 
 def test_own_process_group(tmp_path):
-    python("import os; print(os.getpgid(0) == os.getpid())", tmp_path / "log")
-    assert process.last_lines(tmp_path / "log")[-1] == "True"
+    python("import os; print('group', os.getpgid(0))", tmp_path / "log")
+    assert process.last_lines(tmp_path / "log")[-1] not in ("", f"group {os.getpgid(0)}")
+
+
+# Runs CHILD and is killed, which leaves it no time to end what it started.
+KILLED = f"""
+import sys, threading, time, os
+from pathlib import Path
+from ftnumpy import process
+log = Path(sys.argv[1])
+def kill():
+    while not process.last_lines(log)[-1:] or not process.last_lines(log)[-1].isdigit():
+        time.sleep(0.01)
+    os.kill(os.getpid(), 9)
+threading.Thread(target=kill).start()
+process.run([sys.executable, "-c", {CHILD!r}], what="x", log=log)
+"""
+
+
+def test_a_killed_run_takes_the_whole_group_along(tmp_path):
+    log = tmp_path / "log"
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(log)], env=environment, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    assert gone(int(process.last_lines(log)[-1]))
+
+
+def test_a_full_disk_is_named_when_its_log_can_say_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "NO_SPACE", 1 << 80)
+    with pytest.raises(CommandFailed, match=r"exit status 3; no space is left in .*FTNUMPY_CACHE"):
+        python("raise SystemExit(3)", tmp_path / "log")
 
 
 def test_sign_of_life_without_a_terminal(tmp_path, monkeypatch, capsys):
