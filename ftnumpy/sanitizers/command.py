@@ -96,7 +96,7 @@ def probe(settings: Settings, tool: str) -> None:
 def environment_variables(settings: Settings, tool: str, log: Path, suppressions: Path) -> dict[str, str]:
     """For a run whose reports go to files that begin with ``log``."""
     # A report must not change how a test's child ends, and tests that crash on purpose want the crash.
-    general = "handle_segv=0:handle_abort=0"
+    general = "handle_segv=0:handle_abort=0:allocator_may_return_null=1"
     # To ASan only the first error of a process is a report: what follows it is not to be trusted.
     options = {
         "tsan": {
@@ -105,7 +105,7 @@ def environment_variables(settings: Settings, tool: str, log: Path, suppressions
         },
         # In one file the two would write over each other.
         "asan": {
-            "ASAN_OPTIONS": f'log_path="{log}":{general}:detect_leaks=0:allocator_may_return_null=1',
+            "ASAN_OPTIONS": f'log_path="{log}":{general}:detect_leaks=0',
             "UBSAN_OPTIONS": f'log_path="{log}-undefined":{general}:print_stacktrace=1',
         },
     }

@@ -15,8 +15,8 @@ from ftnumpy.sanitizers.touched import Touched
 
 TOOLS = ("tsan", "asan")
 FIELDS = ("tool", "kind", "functions", "project", "reference", "why")
-# The number of an issue of the project's tracker, or that nobody has reported it as far as we know.
-REFERENCE = re.compile(r"(?:gh-\d+(?:, gh-\d+)*|not reported)\Z")
+# Issues of the project's tracker, a list of suppressions in the release itself, or that we know of no report.
+REFERENCE = re.compile(r"(?:gh-\d+(?:, gh-\d+)*|[Tt]ools/[\w./-]+|not reported)\Z")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,10 @@ def _entry(table: dict[str, Any], file: Path) -> Known:
     if not _word(table["kind"]) or not _word(table["why"]):
         raise UsageError(f"{where}: say its kind as the sanitizer does, and why it is not ours")
     if not isinstance(table["reference"], str) or not REFERENCE.match(table["reference"]):
-        raise UsageError(f"{where}: the reference is an issue such as 'gh-12345', or 'not reported'")
+        raise UsageError(
+            f"{where}: the reference is an issue such as 'gh-12345', a list of the release such as "
+            "'tools/ci/suppressions.txt', or 'not reported'"
+        )
     return Known(**(table | {"functions": tuple(functions)}))
 
 

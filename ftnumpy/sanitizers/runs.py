@@ -11,8 +11,14 @@ from ftnumpy.environment import Environment
 from ftnumpy.options import Options
 from ftnumpy.settings import Settings
 
-# NumPy's modules about threads, and those with the tests that patches bring or change.
-NUMPY_THREADS = ("numpy._core.tests.test_multithreading", "numpy.fft.tests.test_pocketfft")
+# NumPy's tests that start threads of their own, and its modules with the tests that patches bring or change.
+NUMPY_THREADS = (
+    "numpy._core.tests.test_multithreading",
+    "numpy._core.tests.test_argparse::test_thread_safe_argparse_cache",
+    "numpy._core.tests.test_arrayprint::test_multithreaded_array_printing",
+    "numpy.fft.tests.test_pocketfft::TestFFTThreadSafe",
+    "numpy.lib.tests.test_io::TestSavezLoad::test_savez_filename_clashes",
+)
 NUMPY_PATCHES = (
     "numpy._core.tests.test_errstate",
     "numpy._core.tests.test_hashtable",
