@@ -37,7 +37,9 @@ MACHINE = {
     (errno.EACCES, errno.EPERM, errno.EROFS): (
         "give access, or name a folder that you may write (the cache with FTNUMPY_CACHE; the checkout is written, too)"
     ),
-    (errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG): "name another folder, or move what is in the way",
+    (errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG): (
+        "name another folder, or move what is in the way"
+    ),
     (errno.EIO, errno.ESTALE): "the disk has failed: mend it, or name another",
     (errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EAGAIN): "give it more (see ulimit -a), or set FTNUMPY_JOBS lower",
 }
@@ -116,15 +118,25 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         return build_ft
     modules = {
         "test": "ftnumpy.suites",
-        "stress": "ftnumpy.stress",
+        "stress": "ftnumpy.stress.command",
         "kernel": "ftnumpy.kernel_times",
         "census": "ftnumpy.census.command",
         "scaling": "ftnumpy.scaling.command",
         "bench": "ftnumpy.bench.command",
         "profile": "ftnumpy.flames.command",
+        "upstream": "ftnumpy.upstream.command",
+        "tsan": "ftnumpy.sanitizers.command",
+        "asan": "ftnumpy.sanitizers.command",
     }
     module = importlib.import_module(modules[command])
-    asked = {"census": _census_wishes, "scaling": _scaling_wishes, "bench": _bench_wishes, "profile": _profile_wishes}
+    asked: dict[str, Callable[[argparse.Namespace], object]] = {
+        "census": _census_wishes,
+        "scaling": _scaling_wishes,
+        "bench": _bench_wishes,
+        "profile": _profile_wishes,
+        "upstream": _upstream_wishes,
+        "stress": _stress_wishes,
+    }
     session: Session = partial(module.run, asked[command](wishes)) if command in asked else module.run
     return session
 
@@ -137,15 +149,21 @@ def _census_wishes(wishes: argparse.Namespace) -> Wishes:
         iterations=wishes.iterations,
         native=wishes.native,
         out=wishes.out,
-        "upstream": "ftnumpy.upstream.command",
-        "tsan": "ftnumpy.sanitizers.command",
-        "asan": "ftnumpy.sanitizers.command",
         fetch_qemu=wishes.fetch_qemu,
     )
 
 
 def _profile_wishes(wishes: argparse.Namespace) -> flames.Wishes:
     return flames.Wishes(workload=wishes.workload, threads=wishes.threads, seconds=wishes.seconds)
+
+
+def _stress_wishes(wishes: argparse.Namespace) -> tuple[str, ...]:
+    """The kinds."""
+    return tuple(wishes.words)
+
+
+def _upstream_wishes(wishes: argparse.Namespace) -> upstream.Wishes:
+    return upstream.Wishes(words=tuple(wishes.words), fast=wishes.fast)
 
 
 def _bench_wishes(wishes: argparse.Namespace) -> bool:
@@ -211,13 +229,19 @@ def _parser() -> _Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="session")
     commands.add_parser("build-ft", parents=[shared], help="build interpreter, wheel and an environment with both")
     commands.add_parser("test", parents=[shared], help="run the test suites on the built stack")
-    commands.add_parser("stress", parents=[shared], help="run many threads hard on the built stack")
+    stress = commands.add_parser("stress", parents=[shared], help="run many threads hard on the built stack")
+    stress.add_argument("words", nargs="*", metavar="KIND", help="kinds of stress (default: all)")
     commands.add_parser("kernel", parents=[shared], help="time the article's kernel on stock and patched")
     _add_census(commands.add_parser("census", parents=[shared], help="count the writes that threads' cores wait for"))
     _add_profile(commands.add_parser("profile", parents=[shared], help="flame graphs of a workload, stock and patched"))
     bench = commands.add_parser("bench", parents=[shared], help="run asv on the stack's history and make its pages")
     bench.add_argument("--quick", action="store_true", help="stock and patched only, in under 10 minutes")
     _add_scaling(commands.add_parser("scaling", parents=[shared], help="measure how work scales with workers"))
+    for variant, what in ((TSAN, "ThreadSanitizer"), (ASAN, "AddressSanitizer and UndefinedBehaviorSanitizer")):
+        commands.add_parser(variant.name, parents=[common], help=f"run the patched stack under {what}").set_defaults(
+            variant=variant
+        )
+    _add_upstream(commands.add_parser("upstream", parents=[shared], help="compare upstream's whole suites with stock"))
     commands.add_parser("report", help="write one page from what the other sessions have kept")
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")
@@ -244,11 +268,6 @@ def _add_census(census: argparse.ArgumentParser) -> None:
 def _add_profile(profile: argparse.ArgumentParser) -> None:
     profile.add_argument(
         "workload", nargs="?", default="chain-10", help="one of docs/performance.md (default chain-10)"
-    for variant, what in ((TSAN, "ThreadSanitizer"), (ASAN, "AddressSanitizer and UndefinedBehaviorSanitizer")):
-        commands.add_parser(variant.name, parents=[common], help=f"run the patched stack under {what}").set_defaults(
-            variant=variant
-        )
-    _add_upstream(commands.add_parser("upstream", parents=[shared], help="compare upstream's whole suites with stock"))
     )
     profile.add_argument("--threads", type=_count, default=2, help="that run it (default 2)")
     profile.add_argument("--seconds", type=_seconds, default=10.0, help="how long to record each (default 10)")
@@ -259,6 +278,11 @@ def _add_scaling(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--launches", type=_count, default=5, help="of each workload, in new processes (default 5)")
     parser.add_argument("--docs", action="store_true", help="write the figures into docs/performance.md")
     parser.add_argument("words", nargs="*", metavar="WORKLOAD", help="workloads or classes (default: all)")
+
+
+def _add_upstream(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--fast", action="store_true", help="only the modules about what the patches change")
+    parser.add_argument("words", nargs="*", metavar="SUITE", help="suites (default: all)")
 
 
 def _count(text: str) -> int:

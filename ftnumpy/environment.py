@@ -38,6 +38,12 @@ def test_environment(stack: Stack, settings: Settings, options: Options, summary
     return _environment(stack, settings, options, summary, suffix="-test", requires=stack.test_requires)
 
 
+def upstream_environment(stack: Stack, settings: Settings, options: Options, summary: Summary) -> Environment:
+    """``.build/<variant>-upstream``: the same with what upstream's whole suites need.  Builds what it needs."""
+    requires = (*stack.test_requires, *stack.upstream_requires)
+    return _environment(stack, settings, options, summary, suffix="-upstream", requires=requires)
+
+
 def bench_environment(
     stack: Stack, settings: Settings, options: Options, summary: Summary, requires: tuple[str, ...]
 ) -> Environment:

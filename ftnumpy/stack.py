@@ -69,6 +69,7 @@ class Stack:
     cpython: Project
     numpy: Project
     test_requires: tuple[str, ...]
+    upstream_requires: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,6 +134,7 @@ def read_stack(file: Path, series: str | None = None) -> Stack:
             cpython=_project("cpython", table["cpython"], file, options="configure"),
             numpy=_project("numpy", table["numpy"], file, options="meson"),
             test_requires=tuple(table["test"]["requires"]),
+            upstream_requires=tuple(table["upstream"]["requires"]),
         )
     except KeyError as error:
         raise UsageError(f"{file}: the entry {error} is missing") from None

@@ -224,6 +224,7 @@ def test_nox_lists_the_sessions_with_one_line_each() -> None:
         "stress",
         "tsan",
         "asan",
+        "upstream",
         "kernel",
         "census",
         "profile",

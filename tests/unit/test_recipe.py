@@ -57,7 +57,15 @@ def plan(project: Project, patches: tuple[Patch, ...]) -> Recipe:
 @pytest.fixture
 def stack(project: Project, monkeypatch: pytest.MonkeyPatch, patches: tuple[Patch, ...]) -> Stack:
     monkeypatch.setattr(recipe.patchqueue, "read_queue", lambda queue: patches)
-    return Stack(series="1", local_version="ft1", channels=("url",), cpython=project, numpy=project, test_requires=())
+    return Stack(
+        series="1",
+        local_version="ft1",
+        channels=("url",),
+        cpython=project,
+        numpy=project,
+        test_requires=(),
+        upstream_requires=(),
+    )
 
 
 def test_every_input_changes_the_fingerprint(plan: Recipe, release: Release, patches: tuple[Patch, ...]) -> None:
