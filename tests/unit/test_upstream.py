@@ -57,6 +57,7 @@ def test_numpy_runs_in_one_thread_in_four_and_in_four_for_each_processor() -> No
         ("numpy-gil", 1, STOCK, GIL),
     ]
     assert known[0].suite == known[4].suite, "stock's run serves both"
+    assert [each.suite.selection[:2] == ("-m", "not slow") for each in known] == [False, True, True, False, False]
     assert len(plan.comparisons(PATCHED, 1, fast=False)) == 4, "on one processor, four are four"
 
 
