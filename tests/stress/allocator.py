@@ -32,14 +32,13 @@ def stress(run: arena.Arena) -> int:
                 left.append(array)
         return 200
 
-    ops = round = early = 0
-    while not run.over() or round < 20:
-        ops += run.fight(work, THREADS, round)
-        round += 1
-        if round == 10:
+    ops = early = 0
+    for round in run.rounds(least=20):
+        ops += round.fight(work, THREADS)
+        if round.number == 9:
             early = arena.resident()
     grown = arena.resident() - early
-    assert grown < GROWTH, f"{grown >> 20} MiB more after {round} rounds than after 10"
+    assert grown < GROWTH, f"{grown >> 20} MiB more after {round.number + 1} rounds than after 10"
     return ops
 
 

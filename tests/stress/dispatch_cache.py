@@ -23,8 +23,8 @@ def stress(run: arena.Arena) -> int:
     pairs = [(a, b) for a in arrays for b in arrays]
     joined = [(True, True), (False, False), (True, True)]
     sums = {(a.dtype, b.dtype): (a + b, (a + b).dtype) for a, b in pairs}
-    ops = round = 0
-    while not run.over():
+    ops = 0
+    for round in run.rounds():
         ufuncs = [np.frompyfunc(join, 2, 1) for _ in range(8)]
 
         def work(number: int, chance: random.Random, ufuncs: list[np.ufunc] = ufuncs) -> int:
@@ -36,8 +36,7 @@ def stress(run: arena.Arena) -> int:
                     assert result.dtype == dtype and (result == expected).all(), (a.dtype, b.dtype, result)
             return 2 * len(ufuncs) * len(pairs)
 
-        ops += run.fight(work, THREADS, round)
-        round += 1
+        ops += round.fight(work, THREADS)
     return ops
 
 

@@ -31,26 +31,30 @@ def child(chance: random.Random) -> None:
 def stress(run: arena.Arena) -> int:
     warnings.simplefilter("ignore", DeprecationWarning)  # that is what this is about
 
-    def work(number: int, chance: random.Random) -> int:
-        ops = 0
-        while not run.over():
-            if number > 0:
-                churn(chance)
-                continue
-            pid = os.fork()
-            if pid == 0:
-                status = 1
-                try:
-                    child(chance)
-                    status = 0
-                finally:
-                    os._exit(status)
-            _, status = os.waitpid(pid, 0)
-            assert status == 0, f"the {ops + 1}th child ended with wait status {status}"
-            ops += 1
-        return ops
+    total = 0
+    for round in run.rounds():
 
-    return run.fight(work, THREADS + 1)
+        def work(number: int, chance: random.Random, round: arena.Round = round) -> int:
+            ops = 0
+            while not round.over():
+                if number > 0:
+                    churn(chance)
+                    continue
+                pid = os.fork()
+                if pid == 0:
+                    status = 1
+                    try:
+                        child(chance)
+                        status = 0
+                    finally:
+                        os._exit(status)
+                _, status = os.waitpid(pid, 0)
+                assert status == 0, f"the {ops + 1}th child ended with wait status {status}"
+                ops += 1
+            return ops
+
+        total += round.fight(work, THREADS + 1)
+    return total
 
 
 if __name__ == "__main__":

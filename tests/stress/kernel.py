@@ -17,9 +17,9 @@ def kernel(x: np.ndarray, n_loop: int) -> float:
 def stress(run: arena.Arena) -> int:
     data = np.random.default_rng(run.seed).standard_normal((64, 500))
     expected = [kernel(x, 10) for x in data]
-    ops = round = 0
-    while not run.over():
-        threads = THREADS[round % len(THREADS)]
+    ops = 0
+    for round in run.rounds():
+        threads = THREADS[round.number % len(THREADS)]
 
         def work(number: int, chance: random.Random, threads: int = threads) -> int:
             group = range(number, len(data), threads)
@@ -28,8 +28,7 @@ def stress(run: arena.Arena) -> int:
                 assert result == expected[i], f"array {i} at {threads} threads: {result!r}, not {expected[i]!r}"
             return len(group)
 
-        ops += run.fight(work, threads, round)
-        round += 1
+        ops += round.fight(work, threads)
     return ops
 
 

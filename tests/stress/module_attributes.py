@@ -92,35 +92,59 @@ def change(module: types.ModuleType, chance: random.Random, when: int) -> None:
         step()
 
 
+def rebind_until(over: Callable[[], bool], shared: Shared, chance: random.Random) -> int:
+    """The changing thread's part; what it does isn't counted."""
+    when = 0
+    while not over():
+        when += 1
+        change(shared.module, chance, when)
+        if when % CHANGES == 0:
+            shared.replace_load()
+    return 0
+
+
+def load_batch(shared: Shared, seen: dict[str, int]) -> int:
+    """Returns how often it loaded; ``seen`` as in `check`."""
+    load = shared.load
+    for _ in range(BATCH):
+        *values, fixed = load(shared.module)
+        for name, value in zip(NAMES, values, strict=True):
+            check(name, value, seen)
+        assert fixed == ("fixed", 0), fixed
+    return BATCH * (len(NAMES) + 1)
+
+
+def load_until(over: Callable[[], bool], shared: Shared) -> int:
+    """A loading thread's part; returns how often it loaded."""
+    loads = 0
+    seen = dict.fromkeys(NAMES, -1)
+    while not over():
+        loads += load_batch(shared, seen)
+    return loads
+
+
 def stress(run: arena.Arena) -> int:
-    shared = Shared()
-    over = [False] * LOADERS
+    total = 0
+    for round in run.rounds():
+        shared = Shared()
+        over = [False] * LOADERS
 
-    def work(number: int, chance: random.Random) -> int:
-        if number == LOADERS:
-            when = 0
-            while not all(over):
-                when += 1
-                change(shared.module, chance, when)
-                if when % CHANGES == 0:
-                    shared.replace_load()
-            return 0
-        loads = 0
-        seen = dict.fromkeys(NAMES, -1)
-        try:
-            while not run.over():
-                load = shared.load
-                for _ in range(BATCH):
-                    *values, fixed = load(shared.module)
-                    for name, value in zip(NAMES, values, strict=True):
-                        check(name, value, seen)
-                    assert fixed == ("fixed", 0), fixed
-                loads += BATCH * (len(NAMES) + 1)
-        finally:
-            over[number] = True
-        return loads
+        def work(
+            number: int,
+            chance: random.Random,
+            round: arena.Round = round,
+            shared: Shared = shared,
+            over: list[bool] = over,
+        ) -> int:
+            if number == LOADERS:
+                return rebind_until(lambda: all(over), shared, chance)
+            try:
+                return load_until(round.over, shared)
+            finally:
+                over[number] = True
 
-    return run.fight(work, LOADERS + 1)
+        total += round.fight(work, LOADERS + 1)
+    return total
 
 
 if __name__ == "__main__":

@@ -42,17 +42,20 @@ def control(chance: random.Random) -> None:
 
 
 def stress(run: arena.Arena) -> int:
-    def work(number: int, chance: random.Random) -> int:
-        ops = 0
-        while not run.over():
-            (make if number < MAKERS else control)(chance)
-            ops += 1
-        return ops
+    total = 0
+    for round in run.rounds():
 
-    ops = run.fight(work, MAKERS + 2)
-    tracemalloc.stop()
-    assert tracemalloc.get_traced_memory() == (0, 0)
-    return ops
+        def work(number: int, chance: random.Random, round: arena.Round = round) -> int:
+            ops = 0
+            while not round.over():
+                (make if number < MAKERS else control)(chance)
+                ops += 1
+            return ops
+
+        total += round.fight(work, MAKERS + 2)
+        tracemalloc.stop()
+        assert tracemalloc.get_traced_memory() == (0, 0)
+    return total
 
 
 if __name__ == "__main__":
