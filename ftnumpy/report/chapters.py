@@ -27,6 +27,7 @@ from ftnumpy.scaling import grids as scaling_grids
 from ftnumpy.scaling.findings import Findings
 from ftnumpy.settings import Settings
 from ftnumpy.stack import PATCHED, STOCK, Project, Stack
+from ftnumpy.upstream import findings as upstream_findings
 
 # The rows of a table about a build.
 BUILD = ("release", "queue", "begun", "options", "compilers", "archive's sha256", "fingerprint")
@@ -87,6 +88,7 @@ def chapters(stack: Stack, settings: Settings) -> tuple[Chapter, ...]:
     return (
         _built(environments, stack, settings),
         _sessions(environments, outcomes),
+        _upstream(settings),
         _census(settings),
         _scaling(settings),
         _kernel(settings),
@@ -261,6 +263,21 @@ def _age(outcome: Outcome, environments: dict[str, Environment]) -> str:
         return ""
     same = all(now.get(names[name]) == builds for name, builds in outcome.builds.items())
     return "these builds" if same else "an earlier build"
+
+
+def _upstream(settings: Settings) -> Chapter:
+    """Upstream's suites, before and after."""
+    files = sorted((settings.root / ".build" / "upstream").glob("*.json"))
+    found = [kept for file in files if (kept := _kept(file, "ftnumpy upstream", upstream_findings.from_json))]
+    differ = any(each.differences for each in found)
+    return Chapter(
+        title="Upstream's suites",
+        lead="What fails, crashes, hangs or is missing and did not on stock. What differs ran again, alone.",
+        grids=(upstream_findings.counts(found), *([upstream_findings.differing(found)] if differ else []))
+        if found
+        else (),
+        missing=() if found else (Missing(what="a run of upstream's suites", command="nox -s upstream"),),
+    )
 
 
 def _census(settings: Settings) -> Chapter:

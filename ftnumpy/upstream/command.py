@@ -48,8 +48,8 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
         folder=folder / "runs",
         logs=options.logs,
     )
-    found = [_compare(each, made, place, summary) for each in wanted]
-    files = [_save(each, folder, fast=wishes.fast) for each in found]
+    found = [_compare(each, made, place, summary, fast=wishes.fast) for each in wanted]
+    files = [_save(each, folder) for each in found]
     table.show(findings.counts(found))
     if any(each.differences for each in found):
         table.show(findings.differing(found))
@@ -57,7 +57,9 @@ def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summ
     return "\nno test is worse than on stock\nresults   " + "\n          ".join(str(file) for file in files)
 
 
-def _compare(comparison: Comparison, made: dict[str, Environment], place: Place, summary: Summary) -> Finding:
+def _compare(
+    comparison: Comparison, made: dict[str, Environment], place: Place, summary: Summary, *, fast: bool
+) -> Finding:
     before, after = (
         runner.outcome(comparison.suite, variant.name, made[variant.name], place, summary)
         for variant in (comparison.before, comparison.after)
@@ -67,12 +69,13 @@ def _compare(comparison: Comparison, made: dict[str, Environment], place: Place,
         with summary.step(f"{comparison.name}: what differs, alone") as result:
             differences = alone.again(differences, comparison, (before, after), made, place)
             result.append(f"{len(difference.failing(differences))} of {len(differences)} worse")
-    return findings.finding(comparison.name, before, after, differences)
+    name = f"{comparison.name}-fast" if fast else comparison.name
+    return findings.finding(name, before, after, differences)
 
 
-def _save(found: Finding, folder: Path, *, fast: bool) -> Path:
+def _save(found: Finding, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    file = folder / f"{found.name}-{found.after.variant}{'-fast' if fast else ''}.json"
+    file = folder / f"{found.name}-{found.after.variant}.json"
     report.write(file, findings.as_json(found))
     return file
 

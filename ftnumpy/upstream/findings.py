@@ -6,7 +6,9 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
+from ftnumpy.census import report
 from ftnumpy.census.grids import Grid
 from ftnumpy.upstream import difference
 from ftnumpy.upstream.difference import Difference
@@ -32,7 +34,7 @@ class Side:
 @dataclass(frozen=True, kw_only=True)
 class Finding:
     """A comparison's result: what is worse ``after``, and the names of what is ``better`` there and wrong in
-    ``both``."""
+    ``both``.  ``name`` is the comparison's, with ``-fast`` behind it where only a part of the suite ran."""
 
     name: str
     before: Side
@@ -77,6 +79,16 @@ def as_json(found: Finding) -> str:
     for each, told in zip(found.differences, data["differences"], strict=True):
         told["verdict"] = each.verdict
     return json.dumps({"format": FORMAT} | data, indent=1) + "\n"
+
+
+def from_json(data: Any) -> Finding:
+    """What `as_json` made, parsed.  Raises what data of another kind leads to."""
+    if data["format"] != FORMAT:
+        raise ValueError
+    told = [{name: value for name, value in each.items() if name != "verdict"} for each in data["differences"]]
+    kept = {name: value for name, value in data.items() if name != "format"}
+    found: Finding = report.read(Finding, kept | {"differences": told})
+    return found
 
 
 def counts(found: Sequence[Finding]) -> Grid:

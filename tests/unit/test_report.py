@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import scaling_samples
+import upstream_samples
 from census_samples import PATCHED as CENSUS_PATCHED
 from census_samples import STOCK as CENSUS_STOCK
 
@@ -27,6 +28,8 @@ from ftnumpy.scaling import findings
 from ftnumpy.scaling import grids as scaling_grids
 from ftnumpy.settings import ROOT, Settings
 from ftnumpy.stack import PATCHED, Stack, read_stack
+from ftnumpy.upstream import difference
+from ftnumpy.upstream import findings as upstream_findings
 
 FINGERPRINT = {"cpython": "c" * 64, "numpy": "e" * 64}
 
@@ -113,6 +116,7 @@ def test_with_nothing_kept_all_is_missing_and_each_has_its_command(stack: Stack,
         "nox -s build-ft",
         "nox -s test",
         "nox -s stress",
+        "nox -s upstream",
         "nox -s census -- --variant stock",
         "nox -s census",
         "nox -s scaling",
@@ -223,12 +227,25 @@ def test_scaling_as_figures_and_the_pictures_of_that_run(stack: Stack, settings:
     assert "scaling article" not in written(stack, settings), "a picture of an earlier run"
 
 
+def test_upstream_s_suites_and_what_differs(stack: Stack, settings: Settings) -> None:
+    before, after = upstream_samples.run("stock", a="passed"), upstream_samples.run("patched", a="failed")
+    found = upstream_findings.finding("numpy", before, after, difference.differences(before, after))
+    file = settings.root / ".build" / "upstream" / "numpy-patched.json"
+    put(file, upstream_findings.as_json(found))
+    assert "numpy a passed failed different" in rows(written(stack, settings))
+    same = upstream_findings.finding("numpy", before, before, ())
+    put(file, upstream_findings.as_json(same))
+    assert "numpy stock 1 0 0 0 0 0 0 0" in rows(written(stack, settings))
+    assert "alone after" not in written(stack, settings)
+
+
 @pytest.mark.parametrize(
     ("file", "told"),
     [
         ("bench/paired.json", "ftnumpy bench"),
         ("kernel/times.json", "ftnumpy kernel"),
         ("scaling/scaling.json", "ftnumpy scaling"),
+        ("upstream/numpy-patched.json", "ftnumpy upstream"),
         ("census/stock/sin.json", "not a census"),
         ("results/test-patched.json", "no result"),
     ],

@@ -326,6 +326,13 @@ def test_tables_show_both_runs_and_what_happened_alone() -> None:
     )
 
 
+def test_findings_are_the_same_after_a_file() -> None:
+    before, after = run("stock", a="passed", b="failed"), run("patched", a="failed", b="passed")
+    found = findings.finding("numpy", before, after, difference.differences(before, after))
+    assert found.better == ("b",)
+    assert findings.from_json(json.loads(findings.as_json(found))) == found
+
+
 def test_runs_are_the_same_after_a_file(tmp_path: Path) -> None:
     original = replace(run(gil="a", modules=("m",)), tests={"a": test_of("failed", 4, "why\n")})
     outcomes.save(original, tmp_path / "new" / "x.json")
