@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ftnumpy import stress, suites
+from ftnumpy import suites
 from ftnumpy.environment import Environment
 from ftnumpy.options import Options
 from ftnumpy.settings import Settings
+from ftnumpy.stress import kinds
+from ftnumpy.stress.command import operations
 
 # NumPy's tests that start threads of their own, and its modules with the tests that patches bring or change.
 NUMPY_THREADS = (
@@ -37,6 +39,7 @@ CPYTHON_PATCHES = (
 # A sanitizer makes everything 5 to 20 times slower, and memory costs several times its size.
 SECONDS = 1800.0
 TEST_SECONDS = 600
+STRESS_SECONDS = 1200.0  # besides a multiple of its share
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +64,7 @@ EXCLUDED: dict[str, dict[str, str]] = {"tsan": {}, "asan": {}}
 
 def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str], options: Options) -> list[Run]:
     """All runs for ``tool``; ``patches`` are the applied ones as `suites.applied` gives them."""
-    seconds = options.minutes * 60 / len(stress.KINDS)
+    seconds = kinds.seconds(kinds.KINDS, options.minutes)
     pytest: list[str | Path] = [
         made.python,
         "-m",
@@ -112,14 +115,14 @@ def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str
                 name=f"stress: {kind.replace('_', ' ')}",
                 command=[
                     *(made.python, settings.root / "tests" / "stress" / f"{kind}.py"),
-                    *("--seconds", str(seconds), "--seed", str(options.seed)),
+                    *("--seconds", str(share), "--seed", str(options.seed)),
                 ],
                 folder=options.logs,
-                timeout=5 * seconds + 10 * stress.PATIENCE,
+                timeout=5 * share + STRESS_SECONDS,
                 closing=_stress_closing,
                 excluded={},
             )
-            for kind in stress.KINDS
+            for kind, share in seconds.items()
         ),
     ]
 
@@ -137,4 +140,4 @@ def _regrtest_closing(log: Path) -> str:
 
 
 def _stress_closing(log: Path) -> str:
-    return f"{stress.operations(log):,} operations"
+    return f"{operations(log):,} operations"

@@ -22,10 +22,11 @@ from ftnumpy.patchqueue import BASE
 from ftnumpy.sanitizers import command, touched
 from ftnumpy.sanitizers.known import Known, read_known, sort_out
 from ftnumpy.sanitizers.reports import Frame, plain_name, read
-from ftnumpy.sanitizers.runs import Run
+from ftnumpy.sanitizers.runs import EXCLUDED, Run, runs
 from ftnumpy.sanitizers.touched import Touch, Touched
 from ftnumpy.settings import ROOT, Settings
 from ftnumpy.stack import TSAN, Stack, read_stack
+from ftnumpy.stress import kinds
 
 # As gcc 12's runtimes wrote them.
 RACE = """\
@@ -309,18 +310,47 @@ def stack() -> Stack:
 
 
 @pytest.fixture
+def made(stack: Stack, tmp_path: Path) -> Environment:
+    (tmp_path / "lib" / "python3.13t" / "site-packages" / "numpy").mkdir(parents=True)
+    release = stack.cpython.releases[0]
+    return Environment(
+        folder=tmp_path,
+        python=tmp_path / "python",
+        interpreter=Interpreter(tmp_path / "python3.13t", tmp_path, "aa", release, "ft1", False),
+        wheel=Wheel(tmp_path / "numpy.whl", f"{stack.numpy.releases[0].version}+ft1", "bb", False),
+    )
+
+
+def chosen(settings: Settings) -> Options:
+    return Options(variant=TSAN, profile="default", minutes=1.0, seed=7, logs=settings.cache / "logs" / "run")
+
+
+def test_what_runs(settings: Settings, made: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = {"tests/patches/test_a.py::test_b": "it can't", "test.test_c.*": "it can't either"}
+    monkeypatch.setitem(EXCLUDED, "tsan", left_out)
+    plan = {each.name: each for each in runs(settings, made, "tsan", ["patches/0001"], chosen(settings))}
+    assert [name for name in plan if not name.startswith("stress")] == [
+        "NumPy's tests of threads",
+        "NumPy's tests of the patches",
+        "CPython's tests of the patches",
+        "patches' tests",
+    ]
+    assert {name.partition(": ")[2].replace(" ", "_") for name in plan} - {""} == {kind.name for kind in kinds.KINDS}
+    assert "--deselect=tests/patches/test_a.py::test_b" in plan["patches' tests"].command
+    assert "--applied=patches/0001" in plan["patches' tests"].command
+    cpython = plan["CPython's tests of the patches"].command
+    assert cpython[0] == made.interpreter.python and "--ignore=test.test_c.*" in cpython
+    assert not any("test_a.py" in str(word) for word in cpython)
+    seconds = [float(plan[name].command[3]) for name in plan if name.startswith("stress")]
+    assert sum(seconds) == pytest.approx(60) and all(plan[name].command[5] == "7" for name in list(plan)[4:])
+
+
+@pytest.fixture
 def session(
-    settings: Settings, stack: Stack, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    settings: Settings, made: Environment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> tuple[dict[str, str], dict[str, bool]]:
     """The session with its runs replaced: by run, the reports that it leaves, and whether it fails."""
     (settings.root / "sanitizers.toml").write_text(ENTRY.replace('["a", "b"]', '["list_item", "resize"]'))
-    release = stack.cpython.releases[0]
-    made = Environment(
-        folder=tmp_path,
-        python=tmp_path / "python",
-        interpreter=Interpreter(tmp_path / "python", tmp_path, "aa", release, "ft1", False),
-        wheel=Wheel(tmp_path / "numpy.whl", f"{stack.numpy.releases[0].version}+ft1", "bb", False),
-    )
     writes = {"One": "", "Two": ""}
     fails = {"One": False, "Two": False}
 
@@ -332,7 +362,7 @@ def session(
         if fails[what]:
             raise CommandFailed(what, "exit status 1", log, [])
 
-    def runs(settings: Settings, made: Environment, tool: str, patches: object, options: Options) -> list[Run]:
+    def some(settings: Settings, made: Environment, tool: str, patches: object, options: Options) -> list[Run]:
         return [
             Run(name=name, command=[], folder=tmp_path, timeout=1, closing=lambda log: "3 passed", excluded={})
             for name in writes
@@ -342,13 +372,13 @@ def session(
     monkeypatch.setattr(environment, "test_environment", lambda *_: made)
     monkeypatch.setattr(suites, "applied", lambda *_: [])
     monkeypatch.setattr(touched, "find", lambda *_: Touch(touched=TOUCHED, suppressions="race:x\n"))
-    monkeypatch.setattr(command, "runs", runs)
+    monkeypatch.setattr(command, "runs", some)
     monkeypatch.setattr(process, "run", run)
     return writes, fails
 
 
 def start(stack: Stack, settings: Settings) -> str:
-    options = Options(variant=TSAN, profile="default", minutes=1.0, seed=1, logs=settings.cache / "logs" / "run")
+    options = chosen(settings)
     options.logs.mkdir(parents=True, exist_ok=True)
     return command.run(stack, settings, options, Summary("tsan"))
 
