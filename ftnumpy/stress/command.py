@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ftnumpy import console, environment, process, suites
+from ftnumpy.census.report import write
 from ftnumpy.console import Summary
 from ftnumpy.environment import Environment
 from ftnumpy.errors import BuildError, CommandFailed, TestsFailed
@@ -31,16 +32,13 @@ def run(words: Sequence[str], stack: Stack, settings: Settings, options: Options
     chosen = kinds.chosen(words)
     shares = kinds.seconds(chosen, options.minutes)
     made = environment.test_environment(stack, settings, options, summary)
-    folder = settings.root / ".build" / "stress" / options.environment_name
-    folder.mkdir(parents=True, exist_ok=True)
     console.say(f"{len(chosen)} kinds, {console.duration(60 * options.minutes)}, seed {options.seed}")
     held: dict[str, Sequence[Sample]] = {}
     failures: list[str] = []
     total = 0
     for kind in chosen:
         log = options.logs / f"{kind.name}.log"
-        file = folder / f"{kind.name}.jsonl"
-        file.unlink(missing_ok=True)
+        file = options.logs / f"{kind.name}.jsonl"
         try:
             with summary.step(f"stress: {kind.name.replace('_', ' ')}", log) as result:
                 _run(kind, shares[kind.name], made, settings, options, file)
@@ -50,13 +48,25 @@ def run(words: Sequence[str], stack: Stack, settings: Settings, options: Options
                 result.append(f"{ops:,} operations, {judge(kind, held[kind.name], file)}")
         except BuildError as error:
             failures.append(str(error))
-    picture = f"\npicture  {plots.draw(held, folder, 'held')}" if any(held.values()) else ""
-    where = f"samples  {folder}{picture}"
+    where = _keep(held, settings, options)
     if failures:
         again = f"--minutes {options.minutes:g} --seed {options.seed} --variant {options.variant.name}"
         again += f" {shlex.join(words)}" if words else ""
         raise TestsFailed("\n".join([*failures, f"{len(failures)} of {len(chosen)} kinds failed ({again})", where]))
     return f"{len(chosen)} kinds passed, {total:,} operations\n{where}"
+
+
+def _keep(held: Mapping[str, Sequence[Sample]], settings: Settings, options: Options) -> str:
+    """Put samples and their picture to where the report looks, in place of earlier ones; returns where that is."""
+    folder = settings.root / ".build" / "stress" / options.environment_name
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = []
+    if any(held.values()):
+        lines.append(f"picture  {plots.draw(held, folder, 'held')}")
+    for kind in held:
+        if (file := options.logs / f"{kind}.jsonl").exists():
+            write(folder / file.name, file.read_text(encoding="utf-8"))
+    return "\n".join([f"samples  {folder}", *lines])
 
 
 def _run(kind: Kind, seconds: float, made: Environment, settings: Settings, options: Options, file: Path) -> None:

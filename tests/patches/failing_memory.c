@@ -60,14 +60,16 @@ static PyDataMem_Handler handler = {
 /* A handler whose allocations fail as Python's do, not installed yet. */
 PyObject *new_failing_handler(void) { return PyCapsule_New(&handler, "mem_handler", NULL); }
 
-/* To be called once, while no other thread runs: replacing an allocator that others call is undefined. */
-int prepare(void) {
+int prepare(void) { return _import_array(); }
+
+/* Puts hooks below Python's three allocators.  To be called once, while no other thread runs: replacing an allocator
+   that others call is undefined. */
+void hook(void) {
     for (int i = 0; i < DOMAINS; i++) {
         PyMem_GetAllocator(domains[i], &originals[i]);
         PyMemAllocatorEx hooks = {&originals[i], hook_malloc, hook_calloc, hook_realloc, hook_free};
         PyMem_SetAllocator(domains[i], &hooks);
     }
-    return _import_array();
 }
 
 /* Calls `callable` without arguments; of the allocations in it, so many succeed and so many after these fail.  Returns
