@@ -178,6 +178,9 @@ def _scaling_wishes(wishes: argparse.Namespace) -> scaling.Wishes:
 def build_ft(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
     """Interpreter, wheel and an environment with both; returns where they are and how to use them."""
     made = environment.user_environment(stack, settings, options, summary)
+    if options.variant.build:
+        # Such a wheel can bear the name of the one for use, and doesn't belong beside it.
+        return f"\ninterpreter   {made.interpreter.python}\nenvironment   {made.folder}, for checks only"
     with summary.step("wheelhouse") as result:
         wheel = environment.export_wheel(settings, made.wheel)
         result.append(wheel.name)

@@ -80,6 +80,24 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK | os.X_OK)
 
 
+def preload(settings: Settings, build: str | None) -> dict[str, str]:
+    """What the environment needs for an interpreter that is not itself built with the sanitizer of ``build`` to load
+    code that is.
+
+    AddressSanitizer's runtime must be the first of all libraries; it watches C++'s exceptions only where their library
+    is there when it starts.
+    """
+    if build != "asan":
+        return {}
+    libraries = (
+        subprocess.run(
+            [settings.cc, f"-print-file-name={name}"], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so.6")
+    )
+    return {"LD_PRELOAD": " ".join(str(Path(library).resolve()) for library in libraries)}
+
+
 def clean_environment() -> dict[str, str]:
     """Our environment without what a user's shell may have set that changes builds or what Python imports.
 

@@ -68,7 +68,9 @@ def wheel(
     built = recipe.make(
         settings,
         plan,
-        lambda archive, release, work, _: _build(settings, plan, interpreter, archive, release, work, log),
+        lambda archive, release, work, _: _build(
+            settings, plan, interpreter, variant.build, archive, release, work, log
+        ),
     )
     return Wheel(
         path=_only_wheel(built.folder),
@@ -86,6 +88,7 @@ def _build(
     settings: Settings,
     plan: Recipe,
     interpreter: Interpreter,
+    build: str | None,
     archive: Path,
     release: Release,
     work: Path,
@@ -128,7 +131,7 @@ def _build(
         cwd=work,
         env=environment,
     )
-    _inspect(settings, interpreter, _only_wheel(repaired), version, work / "trial", log)
+    _inspect(settings, interpreter, build, _only_wheel(repaired), version, work / "trial", log)
     return repaired
 
 
@@ -166,11 +169,23 @@ def _only_wheel(folder: Path) -> Path:
     return wheels[0]
 
 
-def _inspect(settings: Settings, interpreter: Interpreter, path: Path, version: str, folder: Path, log: Path) -> None:
+def _inspect(
+    settings: Settings,
+    interpreter: Interpreter,
+    build: str | None,
+    path: Path,
+    version: str,
+    folder: Path,
+    log: Path,
+) -> None:
     """Raise `BuildError` unless the wheel at ``path`` is what we were to build."""
     python = venvs.make_venv(settings, interpreter.python, folder, [path], what="try the wheel", log=log)
     answer = subprocess.run(
-        [python, "-I", "-c", INSPECTION], env=compiler.clean_environment(), capture_output=True, text=True, check=False
+        [python, "-I", "-c", INSPECTION],
+        env=compiler.clean_environment() | compiler.preload(settings, build),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if answer.returncode != 0:
         raise BuildError(f"the new wheel can't be imported (log: {log}):\n{answer.stderr.strip()}")

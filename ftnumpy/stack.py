@@ -76,7 +76,8 @@ class Stack:
 class Variant:
     """Which prefix of each queue is applied (None means the whole queue), and how the result is built.
 
-    ``build`` is one of `BUILDS`: with the GIL, with ThreadSanitizer, with AddressSanitizer; None is how it is used.
+    ``build`` is one of `BUILDS` (with the GIL, both with ThreadSanitizer, NumPy with AddressSanitizer); None is how it
+    is used.
     """
 
     name: str
@@ -91,11 +92,13 @@ class Variant:
 
 STOCK = Variant(name="stock", cpython_patches=0, numpy_patches=0)
 PATCHED = Variant(name="patched", cpython_patches=None, numpy_patches=None)
-GIL, TSAN, ASAN = (Variant(name=build, cpython_patches=None, numpy_patches=None, build=build) for build in BUILDS)
+GIL = Variant(name="gil", cpython_patches=None, numpy_patches=None, build="gil")
+TSAN = Variant(name="tsan", cpython_patches=None, numpy_patches=None, build="tsan")
+ASAN = Variant(name="asan", cpython_patches=0, numpy_patches=None, build="asan")
 
 
 def read_variant(text: str) -> Variant:
-    """``stock``, ``patched``, one of `BUILDS` (the whole queues, built otherwise), or a prefix such as ``c2n1`` (the
+    """``stock``, ``patched``, one of `BUILDS` (for checks), or a prefix such as ``c2n1`` (the
     first 2 CPython patches and the first NumPy patch, built for use)."""
     for variant in (STOCK, PATCHED, GIL, TSAN, ASAN):
         if text == variant.name:

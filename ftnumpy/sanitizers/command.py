@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ftnumpy import console, environment, process, suites
+from ftnumpy import compiler, console, environment, process, suites
 from ftnumpy.census.report import write
 from ftnumpy.console import Summary
 from ftnumpy.errors import BuildError, PrerequisiteError, SanitizerFindings, TestsFailed
@@ -39,7 +38,7 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
     probe(settings, tool)
     made = environment.test_environment(stack, settings, options, summary)
     (numpy,) = (each for each in stack.numpy.releases if each.version == made.wheel.version.partition("+")[0])
-    touch = touched.find(stack, settings, made.interpreter.release, numpy)
+    touch = touched.find(stack, settings, options.variant, made.interpreter.release, numpy)
     lines, hiding = touched.suppressions(touch)
     for line in hiding:
         console.say(f"  CPython's suppression '{line}' is left out: it would hide code that a patch touches")
@@ -72,7 +71,7 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
 
 def probe(settings: Settings, tool: str) -> None:
     """Raise `PrerequisiteError` unless the compiler has the sanitizer and this kernel lets it run."""
-    command = [*shlex.split(settings.cc), FLAGS[tool], "-x", "c", "-", "-o"]
+    command = [settings.cc, FLAGS[tool], "-x", "c", "-", "-o"]
     with tempfile.TemporaryDirectory(prefix="ftnumpy-") as folder:
         program = Path(folder) / "probe"
         compiled = subprocess.run(
@@ -116,6 +115,7 @@ def environment_variables(settings: Settings, tool: str, log: Path, suppressions
         "OPENBLAS_NUM_THREADS": "1",
         "NPY_AVAILABLE_MEM": suites.NUMPY_MEMORY,
         **options[tool],
+        **compiler.preload(settings, tool),
     }
 
 

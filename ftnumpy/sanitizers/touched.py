@@ -14,7 +14,7 @@ from ftnumpy.git import git
 from ftnumpy.patchqueue import BASE
 from ftnumpy.sanitizers.reports import Frame
 from ftnumpy.settings import Settings
-from ftnumpy.stack import Project, Release, Stack
+from ftnumpy.stack import Project, Release, Stack, Variant
 
 # Goes into the fingerprint: raise it when this file changes what it makes.
 REVISION = "1"
@@ -67,9 +67,12 @@ class Touch:
     suppressions: str
 
 
-def find(stack: Stack, settings: Settings, cpython: Release, numpy: Release) -> Touch:
-    """What both whole queues touch in these releases, found again or found out now from their archives."""
-    each = [_find(stack, settings, stack.cpython, cpython), _find(stack, settings, stack.numpy, numpy)]
+def find(stack: Stack, settings: Settings, variant: Variant, cpython: Release, numpy: Release) -> Touch:
+    """What the patches of ``variant`` touch in these releases, found again or found out now from their archives."""
+    each = [
+        _find(stack, settings, stack.cpython, variant.cpython_patches, cpython),
+        _find(stack, settings, stack.numpy, variant.numpy_patches, numpy),
+    ]
     return Touch(
         touched=Touched(
             lines={file: pieces for touch in each for file, pieces in touch.touched.lines.items()},
@@ -79,8 +82,8 @@ def find(stack: Stack, settings: Settings, cpython: Release, numpy: Release) -> 
     )
 
 
-def _find(stack: Stack, settings: Settings, project: Project, release: Release) -> Touch:
-    patches = patchqueue.read_queue(project.queue)
+def _find(stack: Stack, settings: Settings, project: Project, count: int | None, release: Release) -> Touch:
+    patches = patchqueue.read_queue(project.queue)[:count]
     inputs = {
         "archive": release.sha256,
         "patches": " ".join(patchqueue.sha256(patch.file) for patch in patches),

@@ -12,14 +12,17 @@ from pathlib import Path
 
 import pytest
 
-from ftnumpy import __main__, doctor, lint, results
+from ftnumpy import __main__, doctor, environment, lint, results
 from ftnumpy.census import command as census_command
 from ftnumpy.census.wishes import Wishes
 from ftnumpy.console import Summary
+from ftnumpy.cpython import Interpreter
+from ftnumpy.environment import Environment
 from ftnumpy.errors import BudgetExceeded, BuildError, CommandFailed, FtnumpyError, PatchError, SourceError, UsageError
+from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.options import Options
 from ftnumpy.settings import ROOT
-from ftnumpy.stack import Variant
+from ftnumpy.stack import Variant, read_stack
 
 Body = Callable[..., str | None]
 
@@ -49,6 +52,25 @@ def test_sessions_share_their_options(monkeypatch: pytest.MonkeyPatch, cache: Pa
         assert vars(__main__._parser().parse_args([command, *words])) | {"command": ""} == vars(
             __main__._parser().parse_args(["build-ft", *words])
         ) | {"command": ""}
+
+
+def test_a_wheel_for_checks_does_not_lie_with_those_for_use(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    release = read_stack(ROOT / "stack.toml").cpython.releases[0]
+    made = Environment(
+        folder=tmp_path,
+        python=tmp_path / "python",
+        interpreter=Interpreter(tmp_path / "python", tmp_path, "aa", release, "ft1", False),
+        wheel=Wheel(tmp_path / "numpy.whl", "2+ft1", "bb", False),
+    )
+    exported: list[Wheel] = []
+    monkeypatch.setattr(environment, "user_environment", lambda *_: made)
+    monkeypatch.setattr(environment, "export_wheel", lambda _, wheel: exported.append(wheel) or wheel.path)
+    assert __main__.main(["build-ft", "--variant", "tsan"]) == 0
+    assert exported == [] and "for checks only" in capsys.readouterr().out
+    assert __main__.main(["build-ft"]) == 0
+    assert exported == [made.wheel]
 
 
 def test_the_default_is_the_whole_queue(monkeypatch: pytest.MonkeyPatch) -> None:

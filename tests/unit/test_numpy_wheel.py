@@ -81,7 +81,9 @@ def inspect(
     monkeypatch.setattr(venvs, "make_venv", lambda *_, **__: python)
     interpreter = Interpreter(python, tmp_path, "aa", replace(release, version="3.13.15"), "stock", False, gil)
     settings = read_settings({"FTNUMPY_CACHE": str(tmp_path / "cache")}, root=tmp_path)
-    numpy_wheel._inspect(settings, interpreter, tmp_path / name, "2.4.6+ft1", tmp_path / "trial", tmp_path / "log")
+    numpy_wheel._inspect(
+        settings, interpreter, None, tmp_path / name, "2.4.6+ft1", tmp_path / "trial", tmp_path / "log"
+    )
 
 
 def test_a_good_wheel_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Release) -> None:

@@ -80,7 +80,8 @@ def test_variants():
     assert (STOCK.cpython_patches, STOCK.numpy_patches) == (0, 0)
     assert (PATCHED.cpython_patches, PATCHED.numpy_patches) == (None, None)
     assert [read_variant(build) for build in BUILDS] == [GIL, TSAN, ASAN]
-    assert all((each.cpython_patches, each.numpy_patches) == (None, None) for each in (GIL, TSAN, ASAN))
+    patches = [(each.cpython_patches, each.numpy_patches) for each in (GIL, TSAN, ASAN)]
+    assert patches == [(None, None), (None, None), (0, None)]
     assert [each.gil for each in (STOCK, PATCHED, GIL, TSAN, ASAN)] == [False, False, True, False, False]
     assert read_variant("c2n10") == Variant(name="c2n10", cpython_patches=2, numpy_patches=10)
 
