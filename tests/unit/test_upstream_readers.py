@@ -121,7 +121,8 @@ JUNIT = """<testsuites tests="9" errors="0" failures="1">
 <testsuite>
 <testcase name="test.test_pack.test_bad.A.test_wrong" status="run" result="completed" time="0"
   ><system-out /><failure type="AssertionError">1 is not 2</failure></testcase>
-<testcase name="test.test_pack.test_bad.A.test_mended" status="run" result="UNEXPECTED_SUCCESS" time="0" />
+<testcase name="test.test_pack.test_bad.A.test_mended" status="run" result="completed" time="0"
+  ><outcome>UNEXPECTED_SUCCESS</outcome></testcase>
 </testsuite>
 </testsuites>"""
 
@@ -136,7 +137,7 @@ Fatal Python error: Segmentation fault
 0:01:04 load avg: 1.92 [4/8/2] test_slow worker non-zero exit code (Exit code 1)
 Timeout (0:15:00)!
 Thread 0x00007f (most recent call first):
-0:01:05 load avg: 1.92 [5/8/3] test_stuck timed out (20 min)
+0:01:05 load avg: 1.92 [5/8/3] test_stuck timed out (20 min) (20 min)
 0:01:06 load avg: 1.92 [6/8/4] test_denied skipped (resource denied)
 0:01:07 load avg: 1.92 [7/8/4] test_untidy failed (env changed)
 0:01:08 load avg: 1.92 [8/8/5] test_broken failed (uncaught exception)
