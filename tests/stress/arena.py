@@ -24,7 +24,8 @@ ROUND = 2.0  # seconds, at most
 ROUNDS = 12  # at least, so that a short run has samples, too
 SAMPLES = 300  # at most
 FEW = 20  # objects of one type that aren't worth a line in a sample
-HANG = 600.0  # seconds
+HANG = 600.0  # seconds; where many share few processors, a round may take long
+LEAVING = 5.0  # seconds that a joined thread may take to be gone
 
 # A thread's part: its number, its own randomness; returns how many operations it did.
 Worker = Callable[[int, random.Random], int]
@@ -90,8 +91,7 @@ class Samples:
         if self.file is None or now < self.next:
             return
         self.next = now + self.every
-        # A thread that is joined may still be on its way out.
-        while entries("task") > self.threads and time.monotonic() < now + 5:
+        while entries("task") > self.threads and time.monotonic() < now + LEAVING:
             time.sleep(0.001)
         gc.collect()
         objects = collections.Counter(type(each).__qualname__ for each in gc.get_objects())

@@ -31,9 +31,14 @@ class Lazy(types.ModuleType):
 
 
 class Shared:
-    """What all threads use: the module, and the function ``load`` that returns the attributes in NAMES' order."""
+    """What all threads use: the module, and the function ``load`` that returns the attributes in NAMES' order.
+
+    ``changes`` counts those of the module.  One for a whole run, because CPython 3.13 never frees a module that is made
+    after a thread was started.
+    """
 
     def __init__(self) -> None:
+        self.changes = 0
         self.module = types.ModuleType("module")
         self.module.__dict__["__getattr__"] = lambda name: ("dynamic", 0)
         self.module.__dict__["fixed"] = lambda: ("fixed", 0)
@@ -94,11 +99,10 @@ def change(module: types.ModuleType, chance: random.Random, when: int) -> None:
 
 def rebind_until(over: Callable[[], bool], shared: Shared, chance: random.Random) -> int:
     """The changing thread's part; what it does isn't counted."""
-    when = 0
     while not over():
-        when += 1
-        change(shared.module, chance, when)
-        if when % CHANGES == 0:
+        shared.changes += 1
+        change(shared.module, chance, shared.changes)
+        if shared.changes % CHANGES == 0:
             shared.replace_load()
     return 0
 
@@ -125,15 +129,14 @@ def load_until(over: Callable[[], bool], shared: Shared) -> int:
 
 def stress(run: arena.Arena) -> int:
     total = 0
+    shared = Shared()
     for round in run.rounds():
-        shared = Shared()
         over = [False] * LOADERS
 
         def work(
             number: int,
             chance: random.Random,
             round: arena.Round = round,
-            shared: Shared = shared,
             over: list[bool] = over,
         ) -> int:
             if number == LOADERS:

@@ -87,8 +87,9 @@ class Together:
         self.failing.call_without_memory.restype = ctypes.py_object
         self.failing.call_without_memory.argtypes = [ctypes.py_object, ctypes.c_long, ctypes.c_long]
         assert self.handlers.prepare() == 0 and self.failing.prepare() == 0
-        self.handlers_made: list[int] = []
-        self.failures: list[int] = []
+        self.attributes = module_attributes.Shared()
+        self.handlers_made = 0
+        self.shortages: collections.Counter[bool] = collections.Counter()
 
 
 class Fight:
@@ -98,9 +99,9 @@ class Fight:
     def __init__(self, shared: Together, round: arena.Round) -> None:
         self.shared = shared
         self.round = round
+        self.handlers_made: list[bool] = []
+        self.shortages: list[bool] = []
         self.passed: collections.deque[tuple[np.ndarray, str]] = collections.deque(maxlen=200)
-        self.attributes = module_attributes.Shared()
-        self.changes = 0
         chance = round.chance
         parts = [self.compute, self.dispatch, self.pass_on, self.load, self.lack_memory, self.churn, self.enlarge]
         parts += [self.collect, self.bear, self.change_state]
@@ -139,7 +140,7 @@ class Fight:
         mine = chance.randrange(2) == 0
         handlers = self.shared.handlers
         handlers.install(handlers.new_user_handler() if mine else None)
-        self.shared.handlers_made.append(mine)
+        self.handlers_made.append(mine)
         array = np.full(chance.randrange(1, 3000), 7.0)
         handlers.install(None)
         self.passed.append((array, "user" if mine else "default_allocator"))
@@ -151,11 +152,12 @@ class Fight:
         assert (array == 7).all()
 
     def load(self, chance: random.Random) -> None:
-        module_attributes.load_batch(self.attributes, dict.fromkeys(module_attributes.NAMES, -1))
+        module_attributes.load_batch(self.shared.attributes, dict.fromkeys(module_attributes.NAMES, -1))
 
     def rebind(self, chance: random.Random) -> None:
-        self.changes += 1
-        module_attributes.change(self.attributes.module, chance, self.changes)
+        attributes = self.shared.attributes
+        attributes.changes += 1
+        module_attributes.change(attributes.module, chance, attributes.changes)
 
     def collect(self, chance: random.Random) -> None:
         cycle = Cycle(np.full(1000, 3.0))
@@ -204,11 +206,9 @@ class Fight:
         try:
             first, count = chance.randrange(4), chance.randrange(1, 4)
             result, failed = self.shared.failing.call_without_memory(OPERATIONS[i], first, count)
-        except INSTEAD_OF_MEMORY_ERROR:
-            return
         finally:
             handlers.install(None)
-        self.shared.failures.append(failed)
+        self.shortages.append(failed > 0)
         assert result is NotImplemented or result == self.shared.results[i], (i, first, count, result)
 
     def fork(self, chance: random.Random) -> None:
@@ -257,10 +257,11 @@ class Fight:
 
         counts = collections.Counter(part.__name__ for part in self.parts)
         print(f"round {self.round.number}:", ", ".join(f"{count} {name}" for name, count in counts.items()), flush=True)
-        try:
-            return self.round.fight(work, len(self.parts))
-        finally:
-            tracemalloc.stop()
+        times = self.round.fight(work, len(self.parts))
+        tracemalloc.stop()
+        self.shared.handlers_made += sum(self.handlers_made)
+        self.shared.shortages.update(self.shortages)
+        return times
 
 
 def stress(run: arena.Arena) -> int:
@@ -270,9 +271,9 @@ def stress(run: arena.Arena) -> int:
     for round in run.rounds():
         times += Fight(shared, round).run()
         gc.collect()
-        freed, made = shared.handlers.handlers_freed(), sum(shared.handlers_made)
+        freed, made = shared.handlers.handlers_freed(), shared.handlers_made
         assert freed == made, f"{freed} of {made} handlers were freed after round {round.number}"
-    print(f"{sum(map(bool, shared.failures))} of {len(shared.failures)} operations lacked memory")
+    print(f"{shared.shortages[True]} of {shared.shortages.total()} operations lacked memory")
     return times
 
 
