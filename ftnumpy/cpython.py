@@ -17,6 +17,9 @@ from ftnumpy.stack import Release, Stack, Variant
 # Goes into the fingerprint: raise it when this file changes what it makes.
 REVISION = "1"
 
+# Under ThreadSanitizer it takes a quarter of an hour to compile the whole library to .pyc files; the top level will do.
+FEW_PYC = ("COMPILEALL_OPTS=-j0 -r0",)
+
 # Modules that configure leaves out in silence when a library is missing.
 MODULES = ("ssl", "zlib", "ctypes", "lzma", "bz2", "sqlite3", "pip")
 
@@ -67,9 +70,7 @@ def interpreter(stack: Stack, settings: Settings, variant: Variant, profile: str
     built = recipe.make(
         settings,
         plan,
-        lambda archive, release, work, final: _build(
-            settings, plan, tag, variant.gil, archive, release, work, final, log
-        ),
+        lambda archive, release, work, final: _build(settings, plan, tag, variant, archive, release, work, final, log),
     )
     return Interpreter(
         python=_python(built.folder, built.release, variant.gil),
@@ -86,7 +87,7 @@ def _build(
     settings: Settings,
     plan: Recipe,
     tag: str,
-    gil: bool,
+    variant: Variant,
     archive: Path,
     release: Release,
     work: Path,
@@ -125,14 +126,14 @@ def _build(
     )
     # Without SOURCE_DATE_EPOCH: with it every import would read and hash the source that belongs to a .pyc file.
     process.run(
-        ["make", "install", f"DESTDIR={stage}", *variables],
+        ["make", "install", f"DESTDIR={stage}", *variables, *(FEW_PYC if variant.build == "tsan" else ())],
         what=f"{what}: install",
         log=log,
         cwd=tree,
         env=environment,
     )
     staged = stage / final.relative_to(final.anchor)
-    _inspect(_python(staged, release, gil), release, tag, commit, gil, log)
+    _inspect(_python(staged, release, variant.gil), release, tag, commit, variant.gil, log)
     return staged
 
 

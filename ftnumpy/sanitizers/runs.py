@@ -87,21 +87,22 @@ def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str
             excluded=excluded,
         )
 
+    cpython = Run(
+        name="CPython's tests of the patches",
+        command=[
+            *(made.interpreter.python, "-m", "test", "-v", f"--timeout={TEST_SECONDS}"),
+            *(f"--ignore={test}" for test in excluded if "::" not in test),
+            *CPYTHON_PATCHES,
+        ],
+        folder=options.logs,
+        timeout=SECONDS,
+        closing=_regrtest_closing,
+        excluded=excluded,
+    )
     return [
         numpy("NumPy's tests of threads", NUMPY_THREADS),
         numpy("NumPy's tests of the patches", NUMPY_PATCHES),
-        Run(
-            name="CPython's tests of the patches",
-            command=[
-                *(made.interpreter.python, "-m", "test", "-v", f"--timeout={TEST_SECONDS}"),
-                *(f"--ignore={test}" for test in excluded if "::" not in test),
-                *CPYTHON_PATCHES,
-            ],
-            folder=options.logs,
-            timeout=SECONDS,
-            closing=_regrtest_closing,
-            excluded=excluded,
-        ),
+        *([cpython] if options.variant.cpython_patches != 0 else []),
         Run(
             name="patches' tests",
             command=[*pytest, *_deselected(excluded), f"--applied={','.join(patches)}", "tests/patches"],

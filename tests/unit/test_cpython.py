@@ -128,6 +128,7 @@ def test_the_build_of_a_sanitizer_reports_nothing(stack: Stack, settings: Settin
     made = build(stack, settings, runs, variant=TSAN)
     assert "--with-thread-sanitizer" in runs.commands[0] and not made.gil
     assert {each["TSAN_OPTIONS"] for each in runs.environments} == {"report_bugs=0"}
+    assert "COMPILEALL_OPTS=-j0 -r0" in runs.commands[2]
 
 
 @pytest.mark.parametrize(

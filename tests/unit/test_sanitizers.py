@@ -25,7 +25,7 @@ from ftnumpy.sanitizers.reports import Frame, plain_name, read
 from ftnumpy.sanitizers.runs import EXCLUDED, Run, runs
 from ftnumpy.sanitizers.touched import Touch, Touched
 from ftnumpy.settings import ROOT, Settings
-from ftnumpy.stack import TSAN, Stack, read_stack
+from ftnumpy.stack import ASAN, TSAN, Stack, read_stack
 from ftnumpy.stress import kinds
 
 # As gcc 12's runtimes wrote them.
@@ -341,6 +341,8 @@ def test_what_runs(settings: Settings, made: Environment, monkeypatch: pytest.Mo
     cpython = plan["CPython's tests of the patches"].command
     assert cpython[0] == made.interpreter.python and "--ignore=test.test_c.*" in cpython
     assert not any("test_a.py" in str(word) for word in cpython)
+    asan = runs(settings, made, "asan", [], replace(chosen(settings), variant=ASAN))
+    assert {each.name for each in asan} == plan.keys() - {"CPython's tests of the patches"}
     seconds = [float(plan[name].command[3]) for name in plan if name.startswith("stress")]
     assert sum(seconds) == pytest.approx(60) and all(plan[name].command[5] == "7" for name in list(plan)[4:])
 
