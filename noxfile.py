@@ -59,6 +59,12 @@ def asan(session: nox.Session) -> None:
 
 
 @nox.session
+def semantics(session: nox.Session) -> None:
+    """Measure what threads may do with shared arrays, and what comes of it (--docs)."""
+    ftnumpy(session)
+
+
+@nox.session
 def upstream(session: nox.Session) -> None:
     """Run NumPy's and CPython's whole suites on stock and patched, and tell what differs (a suite, --fast)."""
     ftnumpy(session)

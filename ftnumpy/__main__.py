@@ -125,6 +125,7 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         "bench": "ftnumpy.bench.command",
         "profile": "ftnumpy.flames.command",
         "upstream": "ftnumpy.upstream.command",
+        "semantics": "ftnumpy.semantics",
         "tsan": "ftnumpy.sanitizers.command",
         "asan": "ftnumpy.sanitizers.command",
     }
@@ -135,6 +136,7 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         "bench": _bench_wishes,
         "profile": _profile_wishes,
         "upstream": _upstream_wishes,
+        "semantics": _semantics_wishes,
         "stress": _stress_wishes,
     }
     session: Session = partial(module.run, asked[command](wishes)) if command in asked else module.run
@@ -164,6 +166,11 @@ def _stress_wishes(wishes: argparse.Namespace) -> tuple[str, ...]:
 
 def _upstream_wishes(wishes: argparse.Namespace) -> upstream.Wishes:
     return upstream.Wishes(words=tuple(wishes.words), fast=wishes.fast)
+
+
+def _semantics_wishes(wishes: argparse.Namespace) -> bool:
+    """Whether to write the page."""
+    return bool(wishes.docs)
 
 
 def _bench_wishes(wishes: argparse.Namespace) -> bool:
@@ -244,6 +251,10 @@ def _parser() -> _Parser:
         commands.add_parser(variant.name, parents=[common], help=f"run the patched stack under {what}").set_defaults(
             variant=variant
         )
+    semantics = commands.add_parser(
+        "semantics", parents=[shared], help="measure what threads may do with shared arrays"
+    )
+    semantics.add_argument("--docs", action="store_true", help="write the table into docs/atomicity.md")
     _add_upstream(commands.add_parser("upstream", parents=[shared], help="compare upstream's whole suites with stock"))
     commands.add_parser("report", help="write one page from what the other sessions have kept")
     commands.add_parser("lint", help="style, types, C format and patch queues")

@@ -1,4 +1,7 @@
-"""Run one pattern in this process, which may crash: ``trial.py NAME THREADS SECONDS [guarded]`` prints JSON."""
+"""Run one pattern in this process, which may crash: ``trial.py NAME THREADS SECONDS [guarded]`` prints JSON.
+
+``trial.py list`` prints what the patterns declare.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,10 @@ import sys
 import patterns
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["list"]:
+        rows = patterns.PATTERNS.values()
+        print(json.dumps({row.name: [row.title, row.code, row.verdict, row.note] for row in rows}))
+        sys.exit()
     name, threads, seconds, *guarded = sys.argv[1:]
     faulthandler.enable()
     # A hang ends with the tracebacks of all threads.
