@@ -17,7 +17,8 @@ WHOLE = ("--pyargs", "numpy")
 # In threads without what NumPy marks as slow, as in its own CI: most of that compiles, and runs in one thread anyway.
 QUICK = ("-m", "not slow", *WHOLE)
 
-# For a look in a few minutes: what the patches change most.
+# For a look in a few minutes: what the patches change most, in threads; "nox -s test" has it in one.
+FAST = (f"numpy-threads-{THREADS}", "cpython")
 FAST_NUMPY = ("test_errstate", "test_hashtable", "test_mem_policy", "test_multithreading", "test_ufunc")
 FAST_CPYTHON = (
     "test_capi.test_mem",
@@ -75,12 +76,11 @@ def comparisons(after: Variant, processors: int, *, fast: bool) -> tuple[Compari
 
 
 def select(words: Sequence[str], known: Sequence[Comparison], *, fast: bool) -> list[Comparison]:
-    """Those that ``words`` name, all when there are none; a fast run of all leaves out the GIL's, which needs a third
-    build.  Raises `UsageError` for a word that names none."""
+    """Those that ``words`` name; all when there are none, or `FAST` ones.  Raises `UsageError` for a word that names
+    none."""
     names = {each.name: each for each in known}
     unknown = [word for word in words if word not in names]
     if unknown:
         raise UsageError(f"there is no suite {unknown[0]!r}; the suites are {', '.join(names)}")
-    if not words:
-        return [each for each in known if not (fast and each.after.gil)]
-    return [each for each in known if each.name in words]
+    chosen = words or (FAST if fast else names)
+    return [each for each in known if each.name in chosen]
