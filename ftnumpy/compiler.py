@@ -14,6 +14,7 @@ FLAGS = ("CFLAGS", "CPPFLAGS", "CXXFLAGS", "FFLAGS", "LDFLAGS", "LIBS", "MAKEFLA
 PYTHON = ("PYTHONHOME", "PYTHONPATH", "PYTHON_GIL", "PYTHONSTARTUP", "PYTHONWARNINGS", "VIRTUAL_ENV", "PIP_USER")
 # At its end ASan looks for leaks, of which an interpreter has many that it means to have.
 QUIET_SANITIZERS = {"TSAN_OPTIONS": "report_bugs=0", "ASAN_OPTIONS": "detect_leaks=0"}
+RUNTIMES = {"asan": ("libasan.so", "libstdc++.so.6"), "tsan": ("libtsan.so",)}
 
 
 def identify(settings: Settings) -> str:
@@ -84,16 +85,16 @@ def preload(settings: Settings, build: str | None) -> dict[str, str]:
     """What the environment needs for an interpreter that is not itself built with the sanitizer of ``build`` to load
     code that is.
 
-    AddressSanitizer's runtime must be the first of all libraries; it watches C++'s exceptions only where their library
-    is there when it starts.
+    A sanitizer's runtime must be the first of all libraries; AddressSanitizer's watches C++'s exceptions only where
+    their library is there when it starts.
     """
-    if build != "asan":
+    if build not in RUNTIMES:
         return {}
     libraries = (
         subprocess.run(
             [settings.cc, f"-print-file-name={name}"], capture_output=True, text=True, check=True
         ).stdout.strip()
-        for name in ("libasan.so", "libstdc++.so.6")
+        for name in RUNTIMES[build]
     )
     return {"LD_PRELOAD": " ".join(str(Path(library).resolve()) for library in libraries)}
 

@@ -13,7 +13,7 @@ from ftnumpy.cpython import Interpreter
 from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.options import Options
 from ftnumpy.settings import Settings
-from ftnumpy.stack import STOCK, Stack
+from ftnumpy.stack import PATCHED, STOCK, Stack
 
 MARKER = "ftnumpy.json"
 
@@ -74,6 +74,10 @@ def _environment(
         if share_stock and variant.numpy_patches == 0:
             builder = cpython.interpreter(stack, settings, STOCK, profile, log)
             wheel = numpy_wheel.wheel(stack, settings, STOCK, profile, builder, log)
+        elif variant.build == "tsan":
+            # Meson, Cython and pip are Python, which takes ten times as long under ThreadSanitizer.
+            builder = cpython.interpreter(stack, settings, PATCHED, profile, log)
+            wheel = numpy_wheel.wheel(stack, settings, variant, profile, builder, log)
         else:
             wheel = numpy_wheel.wheel(stack, settings, variant, profile, interpreter, log)
         result.append(f"{wheel.version}, {_how(wheel.fresh)}")

@@ -115,7 +115,8 @@ def environment_variables(settings: Settings, tool: str, log: Path, suppressions
         "OPENBLAS_NUM_THREADS": "1",
         "NPY_AVAILABLE_MEM": suites.NUMPY_MEMORY,
         **options[tool],
-        **compiler.preload(settings, tool),
+        # The interpreter of tsan has the runtime itself.
+        **(compiler.preload(settings, tool) if tool == "asan" else {}),
     }
 
 
