@@ -96,6 +96,7 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
     made = environment.test_environment(stack, settings, options, summary)
     for suite in (
         patches_suite(settings, made, applied(stack, settings, options.variant)),
+        threads_suite(settings, made),
         numpy_suite(settings, made, options.logs),
         cpython_suite(settings, made, options.logs),
     ):
@@ -157,6 +158,22 @@ def patches_suite(settings: Settings, made: Environment, patches: Sequence[str])
         folder=settings.root,
         environment=tests_variables(made),
         timeout=1200,
+        closing=pytest_closing,
+        excluded={},
+    )
+
+
+def threads_suite(settings: Settings, made: Environment) -> Suite:
+    """What threads may do with shared arrays, and what was reported of it; patches or not, all of it must pass."""
+    return Suite(
+        name="threads and arrays",
+        command=[
+            *(made.python, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=300"),
+            *("tests/semantics", "tests/reports"),
+        ],
+        folder=settings.root,
+        environment=tests_variables(made),
+        timeout=1800,
         closing=pytest_closing,
         excluded={},
     )
