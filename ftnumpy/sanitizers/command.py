@@ -26,6 +26,10 @@ FLAGS = {"tsan": "-fsanitize=thread", "asan": "-fsanitize=address,undefined"}
 NAMES = {"tsan": "ThreadSanitizer", "asan": "AddressSanitizer and UndefinedBehaviorSanitizer"}
 FORMAT = 1
 
+# Whoever shows the stacks of a program that hangs reads the frames of threads that run; what CPython's own list means
+# with 'dump_traceback', whose parts the compiler inlines or not.
+SUPPRESSIONS = ("race:_Py_DumpTracebackThreads",)
+
 
 def run(stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
     """Every run on the sanitizer's variant, a step of ``summary`` each; returns what was found, in short.
@@ -43,7 +47,7 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
     for line in hiding:
         console.say(f"  CPython's suppression '{line}' is left out: it would hide code that a patch touches")
     suppressions = options.logs / "suppressions.txt"
-    suppressions.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    suppressions.write_text("\n".join([*lines, *SUPPRESSIONS, ""]), encoding="utf-8")
 
     plan = runs(settings, made, tool, suites.applied(stack, settings, options.variant), options)
     reports: list[tuple[str, Report]] = []

@@ -391,7 +391,7 @@ def test_known_reports_pass_and_all_are_kept(stack: Stack, settings: Settings, s
     assert "1 reports of 1 mistakes, 1 of them known and upstream's, 0 new" in start(stack, settings)
     kept = json.loads((settings.root / ".build" / "sanitizers" / "tsan.json").read_text())
     assert kept["findings"][0]["functions"] == ["list_item", "resize"] and kept["findings"][0]["runs"] == ["Two"]
-    assert (settings.cache / "logs" / "run" / "suppressions.txt").read_text() == "race:x\n"
+    assert (settings.cache / "logs" / "run" / "suppressions.txt").read_text().startswith("race:x\n")
 
 
 def test_a_new_report_fails_with_its_stacks(stack: Stack, settings: Settings, session: Any) -> None:
