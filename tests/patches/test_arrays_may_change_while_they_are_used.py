@@ -47,7 +47,8 @@ def use():
     assert 0 <= np.repeat(x, counts).size <= 250_000
 
 race(change, use)
-"""
+""",
+        timeout=180,
     )
 
 
@@ -64,7 +65,8 @@ def change():
     mask[:] = False
 
 race(change, lambda: {use}, errors=RuntimeError)
-"""
+""",
+        timeout=180,
     )
 
 
@@ -82,7 +84,8 @@ def change():
     i[:] = 0
 
 race(change, lambda: {use}, errors=IndexError)
-"""
+""",
+        timeout=180,
     )
 
 
@@ -102,13 +105,15 @@ def use():
     assert np.bincount(numbers, weights).tolist() == [5000]
 
 race(change, use, errors=(RuntimeError, ValueError))
-"""
+""",
+        timeout=180,
     )
 
 
 @pytest.mark.patch("patches", "children")
 def test_children_of_seeds() -> None:
-    running.python("""
+    running.python(
+        """
         import threading
         import numpy as np
         parent, keys, barrier = np.random.default_rng(1), [], threading.Barrier(8)
@@ -124,4 +129,6 @@ def test_children_of_seeds() -> None:
         for thread in threads:
             thread.join()
         assert sorted(keys) == [(number,) for number in range(8000)]
-    """)
+    """,
+        timeout=180,
+    )
