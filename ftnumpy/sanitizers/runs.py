@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from ftnumpy.settings import Settings
 from ftnumpy.stress import kinds
 from ftnumpy.stress.command import operations
 
-# NumPy's tests that start threads of their own, and its modules with the tests that patches bring or change.
+# NumPy's tests that start threads of their own.
 NUMPY_THREADS = (
     "numpy._core.tests.test_multithreading",
     "numpy._core.tests.test_argparse::test_thread_safe_argparse_cache",
@@ -21,19 +22,9 @@ NUMPY_THREADS = (
     "numpy.fft.tests.test_pocketfft::TestFFTThreadSafe",
     "numpy.lib.tests.test_io::TestSavezLoad::test_savez_filename_clashes",
 )
-NUMPY_PATCHES = (
-    "numpy._core.tests.test_errstate",
-    "numpy._core.tests.test_hashtable",
-    "numpy._core.tests.test_mem_policy",
-)
-# CPython's, likewise.
-CPYTHON_PATCHES = (
-    "test_capi.test_mem",
-    "test_capi.test_object",
-    "test_free_threading.test_module_attr",
-    "test_module",
-    "test_opcache",
-    "test_tracemalloc",
+# The test modules that patches change.
+TESTS = re.compile(
+    r"^\+\+\+ b/(?:Lib/test/(?P<cpython>[\w/]+?)(?:/__init__)?|(?P<numpy>numpy/[\w/]+/tests/\w+))\.py$", re.M
 )
 
 # A sanitizer makes everything 5 to 20 times slower, and memory costs several times its size.
@@ -76,6 +67,7 @@ def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str
     ]
     upstream: list[str | Path] = [*pytest, "-c", "/dev/null", f"--rootdir={suites.packages(made)}"]
     excluded = EXCLUDED[tool]
+    changed = tests_of([settings.root / patch for patch in patches])
 
     def numpy(name: str, modules: Sequence[str]) -> Run:
         return Run(
@@ -92,7 +84,7 @@ def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str
         command=[
             *(made.interpreter.python, "-m", "test", "-v", f"--timeout={SECONDS - 60:g}"),
             *(f"--ignore={test}" for test in excluded if "::" not in test),
-            *CPYTHON_PATCHES,
+            *changed["cpython"],
         ],
         folder=options.logs,
         timeout=SECONDS,
@@ -101,8 +93,8 @@ def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str
     )
     return [
         numpy("NumPy's tests of threads", NUMPY_THREADS),
-        numpy("NumPy's tests of the patches", NUMPY_PATCHES),
-        *([cpython] if options.variant.cpython_patches != 0 else []),
+        numpy("NumPy's tests of the patches", [module for module in changed["numpy"] if module not in NUMPY_THREADS]),
+        *([cpython] if changed["cpython"] else []),
         Run(
             name="patches' tests",
             command=[*pytest, *_deselected(excluded), f"--applied={','.join(patches)}", "tests/patches"],
@@ -126,6 +118,17 @@ def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str
             for kind, share in seconds.items()
         ),
     ]
+
+
+def tests_of(patches: Sequence[Path]) -> dict[str, list[str]]:
+    """The test modules that the files ``patches`` bring or change, by project."""
+    found: dict[str, set[str]] = {"cpython": set(), "numpy": set()}
+    for patch in patches:
+        for match in TESTS.finditer(patch.read_text(encoding="utf-8", errors="replace")):
+            for project, modules in found.items():
+                if match[project]:
+                    modules.add(match[project].replace("/", "."))
+    return {project: sorted(modules) for project, modules in found.items()}
 
 
 def _deselected(excluded: Mapping[str, str]) -> list[str]:

@@ -25,7 +25,7 @@ from ftnumpy.sanitizers.reports import Frame, plain_name, read
 from ftnumpy.sanitizers.runs import EXCLUDED, Run, runs
 from ftnumpy.sanitizers.touched import Touch, Touched
 from ftnumpy.settings import ROOT, Settings
-from ftnumpy.stack import ASAN, TSAN, Stack, read_stack
+from ftnumpy.stack import TSAN, Stack, read_stack
 from ftnumpy.stress import kinds
 
 # As gcc 12's runtimes wrote them.
@@ -328,7 +328,14 @@ def chosen(settings: Settings) -> Options:
 def test_what_runs(settings: Settings, made: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out = {"tests/patches/test_a.py::test_b": "it can't", "test.test_c.*": "it can't either"}
     monkeypatch.setitem(EXCLUDED, "tsan", left_out)
-    plan = {each.name: each for each in runs(settings, made, "tsan", ["patches/0001"], chosen(settings))}
+    for queue, files in (
+        ("patches", ("numpy/_core/tests/test_multithreading.py", "numpy/random/tests/test_direct.py", "numpy/tests.c")),
+        ("cpython-patches", ("Lib/test/test_capi/test_mem.py", "Lib/test/test_module/__init__.py", "Lib/os.py")),
+    ):
+        (settings.root / queue).mkdir()
+        (settings.root / queue / "0001").write_text("".join(f"--- a/{file}\n+++ b/{file}\n" for file in files))
+    patches = ["cpython-patches/0001", "patches/0001"]
+    plan = {each.name: each for each in runs(settings, made, "tsan", patches, chosen(settings))}
     assert [name for name in plan if not name.startswith("stress")] == [
         "NumPy's tests of threads",
         "NumPy's tests of the patches",
@@ -337,11 +344,13 @@ def test_what_runs(settings: Settings, made: Environment, monkeypatch: pytest.Mo
     ]
     assert {name.partition(": ")[2].replace(" ", "_") for name in plan} - {""} == {kind.name for kind in kinds.KINDS}
     assert "--deselect=tests/patches/test_a.py::test_b" in plan["patches' tests"].command
-    assert "--applied=patches/0001" in plan["patches' tests"].command
+    assert "--applied=cpython-patches/0001,patches/0001" in plan["patches' tests"].command
     cpython = plan["CPython's tests of the patches"].command
     assert cpython[0] == made.interpreter.python and "--ignore=test.test_c.*" in cpython
     assert not any("test_a.py" in str(word) for word in cpython)
-    asan = runs(settings, made, "asan", [], replace(chosen(settings), variant=ASAN))
+    assert cpython[-2:] == ["test_capi.test_mem", "test_module"]
+    assert plan["NumPy's tests of the patches"].command[-2:] == ["--pyargs", "numpy.random.tests.test_direct"]
+    asan = runs(settings, made, "asan", patches[1:], chosen(settings))
     assert {each.name for each in asan} == plan.keys() - {"CPython's tests of the patches"}
     seconds = [float(plan[name].command[3]) for name in plan if name.startswith("stress")]
     assert sum(seconds) == pytest.approx(60) and all(plan[name].command[5] == "7" for name in list(plan)[4:])
