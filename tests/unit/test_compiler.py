@@ -67,3 +67,14 @@ def test_without_ccache_the_compilers_are_plain(tmp_path: Path, settings: Settin
     environment = compiler.environment(replace(settings, ccache=None), tmp_path)
     assert environment["PATH"] == os.environ["PATH"]
     assert not {"CCACHE_BASEDIR"} & (set(environment) - set(os.environ))
+
+
+def test_only_code_with_a_sanitizer_needs_its_runtime_first(settings: Settings, tmp_path: Path) -> None:
+    program = tmp_path / "cc"
+    program.write_text('#!/bin/sh\necho "/lib/${1#-print-file-name=}"\n')
+    program.chmod(0o755)
+    known = replace(settings, cc=str(program))
+    assert [compiler.preload(known, build) for build in (None, "gil")] == [{}, {}]
+    names = {build: compiler.preload(known, build)["LD_PRELOAD"] for build in ("asan", "tsan")}
+    assert [Path(word).name for word in names["asan"].split()] == ["libasan.so", "libstdc++.so.6"]
+    assert [Path(word).name for word in names["tsan"].split()] == ["libtsan.so"]
