@@ -65,6 +65,8 @@ def _environment(
     share_stock: bool = False,
 ) -> Environment:
     variant, profile = options.variant, options.profile
+    # A run may be killed between its last build and the removal of that one's work; no build may follow.
+    fingerprint.clear_abandoned(settings)
     log = options.logs / "cpython.log"
     with summary.step(f"CPython, {variant.name}", log) as result:
         interpreter = cpython.interpreter(stack, settings, variant, profile, log)

@@ -93,7 +93,7 @@ def _discard(settings: Settings, final: Path) -> None:
 def _build(settings: Settings, inputs: Mapping[str, str], build: Callable[[Path, Path], Path], final: Path) -> None:
     settings.work.mkdir(parents=True, exist_ok=True)
     settings.builds.mkdir(parents=True, exist_ok=True)
-    _clear_abandoned(settings, final.name)
+    clear_abandoned(settings, final.name)
     work = Path(tempfile.mkdtemp(prefix=f"{final.name}-", dir=settings.work))
     started, start = time.time(), time.monotonic()
     try:
@@ -111,9 +111,9 @@ def _build(settings: Settings, inputs: Mapping[str, str], build: Callable[[Path,
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _clear_abandoned(settings: Settings, own: str) -> None:
-    """Remove work folders of builds that were killed: those whose lock is free, or ours, which we hold."""
-    for folder in settings.work.iterdir():
+def clear_abandoned(settings: Settings, own: str = "") -> None:
+    """Remove work folders of runs that were killed: those whose lock is free, or ``own``, whose lock the caller has."""
+    for folder in settings.work.iterdir() if settings.work.exists() else ():
         match = re.fullmatch(r"(\w+-[0-9a-f]{16})-\w+", folder.name)
         if match is None:
             continue

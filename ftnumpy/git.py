@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from ftnumpy import process
 from ftnumpy.errors import FtnumpyError, PrerequisiteError
 
 OLDEST = (2, 30)
@@ -39,7 +40,7 @@ class GitFailed(FtnumpyError):
         self.stdout = stdout.decode(errors="replace")
         self.stderr = stderr.decode(errors="replace")
         said = (self.stderr + self.stdout).strip() or "it gave no reason"
-        super().__init__(f"git {' '.join(arguments)} failed in {folder}:\n{said}")
+        super().__init__(f"git {' '.join(arguments)} failed in {folder}{process.no_space(folder)}:\n{said}")
 
 
 def git(folder: Path, *arguments: str | Path, environment: dict[str, str] | None = None) -> bytes:

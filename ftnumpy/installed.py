@@ -5,7 +5,7 @@ Standard library only: ``ftnumpy.bootstrap`` asks, too, and that runs in the Pyt
 
 from __future__ import annotations
 
-import importlib.metadata
+import csv
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,23 +21,29 @@ def damage(folder: Path, requires: Iterable[str | Path]) -> str | None:
         return "bin/python is missing"
     found: dict[str, str] = {}
     for site in folder.glob("lib/python*/site-packages"):
-        for distribution in importlib.metadata.distributions(path=[str(site)]):
-            name = distribution.metadata["Name"]
-            if name is None:
-                return f"{distribution.locate_file('')}: a package has lost its name"
-            found[_plain(name)] = distribution.version
-            for file in distribution.files or ():
-                path = Path(str(file.locate()))
-                # Only what is listed with a size is never written again.
-                if file.size is not None and (not path.is_file() or path.stat().st_size != file.size):
-                    return f"{file.name} of {name} is missing or has another size"
+        # Not by importlib.metadata, which from Python 3.12 on leaves out of the list what is not there.
+        for record in site.glob("*.dist-info/RECORD"):
+            name, version = record.parent.name.removesuffix(".dist-info").split("-")
+            found[_plain(name)] = version
+            with record.open(encoding="utf-8", newline="") as lines:
+                for path, _, size in csv.reader(lines):
+                    # Only what is listed with a size is never written again.
+                    if size and not _has_size(site / path, int(size)):
+                        return f"{path} of {name} is missing or has another size"
     for required in requires:
-        name, version = _name_and_version(required)
+        name, wanted = _name_and_version(required)
         if name not in found:
             return f"{name} is missing"
-        if version is not None and found[name] != version:
-            return f"{name} is {found[name]}, not {version}"
+        if wanted is not None and found[name] != wanted:
+            return f"{name} is {found[name]}, not {wanted}"
     return None
+
+
+def _has_size(file: Path, size: int) -> bool:
+    try:
+        return file.stat().st_size == size
+    except OSError:
+        return False
 
 
 def _name_and_version(required: str | Path) -> tuple[str, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import lzma
+import os
 import re
 import shutil
 import tarfile
@@ -21,6 +22,8 @@ from ftnumpy.stack import Queue
 
 # In the tree's git: ``git rebase -i ftnumpy/base`` and ``git log ftnumpy/base..`` see the queue's commits.
 BASE = "refs/ftnumpy/base"
+# Debian 12's Python 3.11.2 has none yet (PEP 706).  What is unpacked has the hash that stack.toml pins.
+FILTERS = hasattr(tarfile, "data_filter")
 _SHOWN = 8  # lines of a failing hunk that an error shows
 
 
@@ -181,8 +184,6 @@ def _raise(problems: Sequence[str]) -> None:
 
 def _unpack(archive: Path, folder: Path) -> tuple[str, int]:
     """Unpack ``archive`` into ``folder``; the name of its single top folder and its newest member's time (Unix)."""
-    if not hasattr(tarfile, "data_filter"):
-        raise PrerequisiteError("this Python unpacks archives without checks (PEP 706); use 3.11.4 or newer")
     newest = 0
     tops: set[str] = set()
 
@@ -193,18 +194,30 @@ def _unpack(archive: Path, folder: Path) -> tuple[str, int]:
             raise SourceError(f"{archive} holds {member.name}; a release can't bring git's own files")
         newest = max(newest, int(member.mtime))
         tops.update(parts[:1])
-        return tarfile.data_filter(member, destination)
+        return tarfile.data_filter(member, destination) if FILTERS else _ours(member, archive)
 
     folder.mkdir()
     try:
         # Not as a stream ("r|*"), which takes an archive that is cut short for one that ends there.
         with tarfile.open(archive) as tar:
-            tar.extractall(folder, filter=accept)
+            if FILTERS:
+                tar.extractall(folder, filter=accept)
+            else:
+                tar.extractall(folder, [ours for member in tar.getmembers() if (ours := accept(member, str(folder)))])
     except (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError) as error:
         raise SourceError(f"{archive} can't be unpacked: {error}; remove it and fetch it again") from None
     if len(tops) != 1 or not (folder / min(tops)).is_dir():
         raise SourceError(f"{archive} must hold one top folder; it holds {', '.join(sorted(tops)) or 'nothing'}")
     return tops.pop(), newest
+
+
+def _ours(member: tarfile.TarInfo, archive: Path) -> tarfile.TarInfo:
+    """``member`` for a Python whose tarfile can't filter: within the folder, and owned by whom we run as."""
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir() or member.issym()):
+        raise SourceError(f"{archive} holds {member.name}, which a release does not need")
+    member.uid, member.gid, member.uname, member.gname = os.geteuid(), os.getegid(), "", ""
+    return member
 
 
 def _check_clock(archive: Path, newest: int) -> None:

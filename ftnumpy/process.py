@@ -73,10 +73,10 @@ def run(
         raise CommandFailed(what, f"ran past its {console.duration(timeout or 0)}", log, last_lines(log))
     if status != 0:
         reason = f"ended by signal {-status}" if status < 0 else f"exit status {status}"
-        raise CommandFailed(what, reason + _no_space(cwd or Path.cwd(), log.parent), log, last_lines(log))
+        raise CommandFailed(what, reason + no_space(cwd or Path.cwd(), log.parent), log, last_lines(log))
 
 
-def _no_space(*folders: Path) -> str:
+def no_space(*folders: Path) -> str:
     """What to do when a disk is full, which a log on that disk can't tell; empty when none is."""
     for folder in folders:
         usage = shutil.disk_usage(folder)

@@ -92,7 +92,8 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
     """Run every suite on the variant, a step of ``summary`` each.  After all have run, raises `TestsFailed`."""
     closings: list[str] = []
     failures: list[str] = []
-    _run(unit_suite(settings), options, summary, closings, failures)
+    for suite in (unit_suite(settings), faults_suite(settings)):
+        _run(suite, options, summary, closings, failures)
     made = environment.test_environment(stack, settings, options, summary)
     for suite in (
         patches_suite(settings, made, applied(stack, settings, options.variant)),
@@ -142,6 +143,22 @@ def unit_suite(settings: Settings) -> Suite:
         folder=settings.root,
         environment=compiler.clean_environment(),
         timeout=600,
+        closing=pytest_closing,
+        excluded={},
+    )
+
+
+def faults_suite(settings: Settings) -> Suite:
+    """What faults do to the toolchain, but for the tests that take minutes."""
+    return Suite(
+        name="faults of the toolchain",
+        command=[
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-m", "not whole"),
+            *("-n", str(min(settings.jobs, WORKERS)), "tests/faults"),
+        ],
+        folder=settings.root,
+        environment=compiler.clean_environment(),
+        timeout=1800,
         closing=pytest_closing,
         excluded={},
     )

@@ -16,6 +16,13 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "whole: takes minutes; the session 'test' leaves it out")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test is several runs, each of a few seconds or, on a busy machine, of a minute."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))
+
+
 @pytest.fixture
 def toy(tmp_path: Path) -> toys.Toy:
     return toys.make(tmp_path / "checkout", tmp_path / "cache")

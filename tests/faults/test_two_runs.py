@@ -29,6 +29,7 @@ def test_on_two_checkouts(toy: Toy, tmp_path: Path) -> None:
 
 def test_one_waits_and_takes_over_when_the_other_is_killed(toy: Toy) -> None:
     for phase in ("shutil.copyfile:Python-3.13", "compile", "download", "wheel", "pip patched", "os.rename:wheelhouse"):
+        (toy.root / "phases").write_text("")
         first = toy.start(TOY_HOLD=phase)
         toy.wait_for(phase, first)
         second = toy.start()

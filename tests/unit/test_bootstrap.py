@@ -39,7 +39,7 @@ def make(folder, python, requires):
     for name in ("one", "two"):
         info = folder / "lib" / "python3" / "site-packages" / f"{name}-3.dist-info"
         info.mkdir(parents=True)
-        (info / "METADATA").write_text(f"Name: {name}\\nVersion: 3\\n")
+        (info / "RECORD").touch()
 
 bootstrap._make = make
 print(bootstrap.toolchain_python(root).exists())
@@ -69,7 +69,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         for name in ("one", "two"):
             info = packages(folder) / f"{name}-3.dist-info"
             info.mkdir(parents=True)
-            (info / "METADATA").write_text(f"Name: {name}\nVersion: 3\n")
+            (info / "RECORD").touch()
         calls.append(requires)
 
     monkeypatch.setattr(bootstrap, "_make", make)

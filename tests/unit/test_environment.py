@@ -44,8 +44,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         for name in ("numpy-1", "pytest-8"):
             info = folder / "lib" / "python3.13t" / "site-packages" / f"{name}.dist-info"
             info.mkdir(parents=True, exist_ok=True)
-            project, version = name.split("-")
-            (info / "METADATA").write_text(f"Name: {project}\nVersion: {version}\n")
+            (info / "RECORD").touch()
         calls.append([str(each) for each in requires])
         return python
 

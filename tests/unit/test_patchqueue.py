@@ -6,6 +6,7 @@ import io
 import os
 import stat
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from patch_helpers import ARCHIVE_FILES, RELEASE, make_archive, patch_text, write_queue
 
 from ftnumpy import git as git_module
-from ftnumpy import patchfile
+from ftnumpy import patchfile, patchqueue
 from ftnumpy.errors import FtnumpyError, PatchError, PrerequisiteError, SourceError
 from ftnumpy.git import git
 from ftnumpy.patchcheck import check, check_form
@@ -325,3 +326,31 @@ def test_a_missing_or_old_git_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     finally:
         git_module._executable.cache_clear()
     assert subprocess.run(["/bin/ls", tmp_path / "tree"], capture_output=True).returncode != 0
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="from 3.14 on tarfile can't unpack without a filter")
+def test_a_python_whose_tarfile_has_no_filters_makes_the_same_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = make_archive(tmp_path / "demo.tar.gz")
+    make_tree(archive, (), tmp_path / "first")
+    monkeypatch.setattr(patchqueue, "FILTERS", False)
+    make_tree(archive, (), tmp_path / "second")
+    assert commits(tmp_path / "first") == commits(tmp_path / "second")
+    assert (tmp_path / "second" / "a.txt").stat().st_uid == os.geteuid()
+
+
+@pytest.mark.parametrize("name", ["/etc/demo", "demo-1.0/../../out"])
+def test_without_filters_nothing_leaves_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    with tarfile.open(tmp_path / "demo.tar.gz", "w:gz") as tar:
+        tar.addfile(tarfile.TarInfo(name))
+    monkeypatch.setattr(patchqueue, "FILTERS", False)
+    with pytest.raises(SourceError, match="does not need"):
+        make_tree(tmp_path / "demo.tar.gz", (), tmp_path / "tree")
+    assert not (tmp_path / "tree").exists() and not (tmp_path.parent / "out").exists()
+
+
+def test_a_clock_before_the_release_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patchqueue.time, "time", lambda: 1_500_000_000.0)
+    with pytest.raises(PrerequisiteError, match=r"clock says 2017-07-14 .* files of 2020-09-13"):
+        make_tree(make_archive(tmp_path / "demo.tar.gz"), (), tmp_path / "tree")

@@ -51,10 +51,13 @@ def suite(name: str, code: str) -> Suite:
     )
 
 
+KINDS = ("unit", "faults", "patches", "threads", "numpy", "cpython")
+
+
 @pytest.fixture
 def replaced(monkeypatch: pytest.MonkeyPatch, made: Environment) -> dict[str, Suite]:
     """The suites that `run` runs, by kind; all pass unless a test replaces one."""
-    kinds = {kind: suite(kind, "print('== 3 passed in 0.10s ==')") for kind in ("unit", "patches", "numpy", "cpython")}
+    kinds = {kind: suite(kind, "print('== 3 passed in 0.10s ==')") for kind in KINDS}
     monkeypatch.setattr(environment, "test_environment", lambda *_: made)
     monkeypatch.setattr(suites, "applied", lambda *_: [])
     for kind in kinds:
@@ -69,13 +72,11 @@ def test_all_pass_and_their_closing_lines_close_the_output(
     summary = Summary("test")
     suites.run(stack, settings, options, summary)
     assert [(row.what, row.result) for row in summary.rows] == [
-        ("unit", "3 passed"),
-        ("patches", "3 passed"),
-        ("numpy", "3 passed"),
+        *((kind, "3 passed") for kind in KINDS[:-1]),
         ("cpython", "12 passed, 1 skipped"),
     ]
     shown = capsys.readouterr().out.splitlines()
-    assert shown[-4:-1] == [f"{kind}: 3 passed in 0.10s" for kind in ("unit", "patches", "numpy")]
+    assert shown[-6:-1] == [f"{kind}: 3 passed in 0.10s" for kind in KINDS[:-1]]
     assert shown[-1] == "cpython: 12 passed, 1 skipped in 61.00s (0:01:01)"
 
 
@@ -87,7 +88,7 @@ def test_after_a_failure_the_rest_still_runs(
     summary = Summary("test")
     with pytest.raises(errors.TestsFailed) as caught:
         suites.run(stack, settings, options, summary)
-    assert [row.result for row in summary.rows] == ["failed", "3 passed", "failed", "3 passed"]
+    assert [row.result for row in summary.rows] == ["failed", *["3 passed"] * 3, "failed", "3 passed"]
     assert "FAILED one" in str(caught.value) and "FAILED two" in str(caught.value)
     assert str(options.logs / "unit.log") in str(caught.value)
 
