@@ -76,7 +76,9 @@ def test_small_arrays_are_made_without_detaching(build: Builder) -> None:
         print(json.dumps({name: detaches(make, 1000) for name, make in ways.items()}))
     """
     seen = running.python(code, build.library("stay_attached"))
-    assert seen == dict.fromkeys(("empty", "zeros", "few", "resize"), 0)
+    # Stock detaches in every call.  A wait for a mutex may detach once in a while, seen on a busy machine.
+    assert set(seen) == {"empty", "zeros", "few", "resize"}
+    assert max(seen.values()) <= 10, seen
 
 
 def test_tracemalloc_sees_each_array_once() -> None:
