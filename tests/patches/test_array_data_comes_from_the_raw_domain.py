@@ -73,12 +73,11 @@ def test_small_arrays_are_made_without_detaching(build: Builder) -> None:
             "empty": lambda: np.empty(500), "zeros": lambda: np.zeros(500), "few": lambda: np.zeros(5),
             "resize": lambda: np.empty(10).resize(500, refcheck=False),
         }
-        print(json.dumps({name: detaches(make, 1000) for name, make in ways.items()}))
+        # Of several times, because a wait for a mutex may detach, too, which was seen once on a busy machine.
+        print(json.dumps({name: min(detaches(make, 1000) for _ in range(4)) for name, make in ways.items()}))
     """
     seen = running.python(code, build.library("stay_attached"))
-    # Stock detaches in every call.  A wait for a mutex may detach once in a while, seen on a busy machine.
-    assert set(seen) == {"empty", "zeros", "few", "resize"}
-    assert max(seen.values()) <= 10, seen
+    assert seen == dict.fromkeys(("empty", "zeros", "few", "resize"), 0)
 
 
 def test_tracemalloc_sees_each_array_once() -> None:
