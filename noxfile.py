@@ -25,7 +25,13 @@ def ftnumpy(session: nox.Session) -> None:
         python = bootstrap.toolchain_python()
     except FtnumpyError as error:
         session.error(str(error))
-    session.run(str(python), "-m", "ftnumpy", session.name, *session.posargs, external=True)
+    # An interrupted run takes its work away and says how it ended, which nox by itself gives half a second for.
+    session.run(
+        *(str(python), "-m", "ftnumpy", session.name, *session.posargs),
+        external=True,
+        interrupt_timeout=60,
+        terminate_timeout=60,
+    )
 
 
 @nox.session(name="build-ft")

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from ftnumpy import patchfile
+from ftnumpy import patchfile, process
 from ftnumpy.errors import FtnumpyError, PatchError, PrerequisiteError, SourceError
 from ftnumpy.git import COMMITTER, GitFailed, create_repository, git, git_line, git_messages
 from ftnumpy.stack import Queue
@@ -153,6 +153,8 @@ def apply_patches(folder: Path, patches: Sequence[Patch]) -> None:
     try:
         git(folder, "am", "--quiet", "--patch-format=mbox", "--whitespace=nowarn", *options, *files)
     except GitFailed as error:
+        if process.no_space(folder):
+            raise  # which says nothing about the patch
         try:
             number = int((folder / ".git" / "rebase-apply" / "next").read_text())
         except FileNotFoundError:

@@ -98,8 +98,8 @@ def test_builds_of_root_that_a_user_may_only_read(open_toy: Toy, user: int | Non
     open_toy.assert_whole()
 
 
-class _HalfServer(http.server.SimpleHTTPRequestHandler):
-    """Sends the first half of the first file that is asked for, and then nothing until it is told to go on."""
+class _StallingServer(http.server.SimpleHTTPRequestHandler):
+    """Sends three quarters of the first file that is asked for, and then nothing until it is told to go on."""
 
     ranges: list[str | None]
     go_on: threading.Event
@@ -115,7 +115,7 @@ class _HalfServer(http.server.SimpleHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data) - start))
         self.end_headers()
         if len(self.ranges) == 1:
-            self.wfile.write(data[: len(data) // 2])
+            self.wfile.write(data[: 3 * len(data) // 4])
             self.go_on.wait(60)
         else:
             self.wfile.write(data[start:])
@@ -128,7 +128,7 @@ class _HalfServer(http.server.SimpleHTTPRequestHandler):
 def test_killed_in_the_middle_of_a_transfer(toy: Toy, number: signal.Signals) -> None:
     folder = str(toy.root / "sources")
 
-    class Handler(_HalfServer):
+    class Handler(_StallingServer):
         ranges: list[str | None] = []  # noqa: RUF012 - one server's, for this test
         go_on = threading.Event()
 
