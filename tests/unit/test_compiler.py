@@ -78,3 +78,17 @@ def test_only_code_with_a_sanitizer_needs_its_runtime_first(settings: Settings, 
     names = {build: compiler.preload(known, build)["LD_PRELOAD"] for build in ("asan", "tsan")}
     assert [Path(word).name for word in names["asan"].split()] == ["libasan.so", "libstdc++.so.6"]
     assert [Path(word).name for word in names["tsan"].split()] == ["libtsan.so"]
+
+
+def test_ccache_gets_a_folder_in_the_cache_where_its_own_can_not_be_written(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "home" / "ccache"
+    ccache = tmp_path / "ccache-itself"
+    ccache.write_text(f"#!/bin/sh\necho {own}\n")
+    ccache.chmod(0o755)
+    monkeypatch.delenv("CCACHE_DIR", raising=False)
+    with_ccache = replace(settings, ccache=str(ccache))
+    assert "CCACHE_DIR" not in compiler.environment(with_ccache, tmp_path)
+    monkeypatch.setattr(compiler.os, "access", lambda *_: False)
+    assert compiler.environment(with_ccache, tmp_path)["CCACHE_DIR"] == str(settings.cache / "ccache")

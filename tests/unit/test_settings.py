@@ -74,3 +74,11 @@ def test_environment_is_not_read_behind_the_callers_back(monkeypatch):
     settings = read_settings({})
     assert not settings.offline
     assert settings.cc == "gcc"
+
+
+def test_without_any_home_the_cache_must_be_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", lambda _: {}[_])
+    with pytest.raises(UsageError, match=r"no home folder is known here; set FTNUMPY_CACHE"):
+        read_settings({})
+    assert read_settings({"FTNUMPY_CACHE": str(tmp_path)}).cache == tmp_path
