@@ -97,11 +97,12 @@ def make(settings: Settings, recipe: Recipe, build: Callable[[Path, Release, Pat
     pinned = recipe.project.releases[0]
     if fingerprint.find(settings, recipe.project.name, recipe.inputs(pinned)):
         return _built(settings, recipe, pinned, fresh=False)
-    awkward = re.search(r"[^\w./+@~-]", str(settings.cache))
+    # Letters of other scripts, too: pkg-config, which meson asks, writes them in a way that meson can't read.
+    awkward = re.search(r"[^\w./+@~-]", str(settings.cache), re.ASCII)
     if awkward:
         raise UsageError(
             f"the cache folder {settings.cache} has {awkward[0]!r} in its name, which upstream's makefiles and scripts "
-            "can't take; set FTNUMPY_CACHE to a folder of letters, digits and any of . _ - + @ ~"
+            "can't take; set FTNUMPY_CACHE to a folder of ASCII letters, digits and any of . _ - + @ ~"
         )
     prerequisites.require(settings)
     source = sources.fetch_first(recipe.project, recipe.channels, settings)

@@ -207,21 +207,20 @@ def test_the_checkouts_name(tmp_path: Path, name: str) -> None:
     toy.assert_whole()
 
 
-@pytest.mark.parametrize("name", ["häuser-日本", "a+b@c~d"])
-def test_the_caches_name(toy: Toy, name: str) -> None:
-    toy.cache = toy.cache / name
+def test_the_caches_name(toy: Toy) -> None:
+    toy.cache = toy.cache / "a+b@c~d"
     assert toy.run().code == 0
     toy.assert_whole()
 
 
 @pytest.mark.parametrize(
-    "name", ["with space", "a:b", "it's", "$HOME", "a#b", "a=b", "a;b", "a%b", os.fsdecode(b"\xff")]
+    "name", ["with space", "häuser", "a:b", "it's", "$HOME", "a#b", "a=b", "a;b", "a%b", os.fsdecode(b"\xff")]
 )
 def test_a_name_that_makefiles_can_not_take(toy: Toy, name: str) -> None:
     toy.cache = toy.cache / name
     ended = toy.run()
     assert ended.code == 2, ended
-    assert "set FTNUMPY_CACHE to a folder of letters" in ended.err.replace("\n", " ")
+    assert "set FTNUMPY_CACHE to a folder of ASCII letters" in ended.err.replace("\n", " ")
     assert "Traceback" not in ended.err
 
 
