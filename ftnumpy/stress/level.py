@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ftnumpy.stress.samples import Sample
 
 FEWEST = 9  # samples after warm-up: three for each third
+STEADY = 30  # samples in a third; the median of fewer swings with the large arrays that a round happens to leave
+SWING = 4  # times the amount of memory may come on top then
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +66,11 @@ def levels(samples: Sequence[Sample], exempt: Sequence[str] = ()) -> tuple[Level
         return ()
     third = len(judged) // 3
 
+    measures = MEASURES
+    if third < STEADY:
+        resident = MEASURES["resident"]
+        measures = MEASURES | {"resident": replace(resident, amount=SWING * resident.amount)}
+
     def level(measure: str, slack: Slack, value: Callable[[Sample], int]) -> Level:
         early = statistics.median(value(sample) for sample in judged[:third])
         late = statistics.median(value(sample) for sample in judged[-third:])
@@ -71,7 +78,7 @@ def levels(samples: Sequence[Sample], exempt: Sequence[str] = ()) -> tuple[Level
 
     found = [
         level(measure, slack, lambda sample, measure=measure: int(getattr(sample, measure)))  # type: ignore[misc]
-        for measure, slack in MEASURES.items()
+        for measure, slack in measures.items()
     ]
     types = sorted({name for sample in judged for name in sample.objects})
     found += [

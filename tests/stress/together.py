@@ -18,7 +18,6 @@ import warnings
 import weakref
 from collections.abc import Callable
 
-import _interpreters
 import arena
 import dispatch_cache
 import forks
@@ -51,15 +50,6 @@ OPERATIONS: tuple[Callable[[], object], ...] = (
 # CPython and NumPy raise these where they should raise MemoryError: a failed look-up that is taken for a missing name,
 # a function that returns NULL without an exception.
 INSTEAD_OF_MEMORY_ERROR = (MemoryError, SystemError)
-
-INSIDE = """
-import threading
-made = []
-thread = threading.Thread(target=lambda: made.extend(str(i) for i in range(1000)))
-thread.start()
-thread.join()
-assert made[-1] == "999"
-"""
 
 
 class Cycle:
@@ -104,9 +94,7 @@ class Fight:
         self.passed: collections.deque[tuple[np.ndarray, str]] = collections.deque(maxlen=200)
         chance = round.chance
         parts = [self.compute, self.dispatch, self.pass_on, self.load, self.lack_memory, self.churn, self.enlarge]
-        parts += [self.collect, self.bear, self.change_state]
-        # Subinterpreters only where nothing of that takes place which they don't survive on stock (docs/stress.md).
-        parts += chance.choice(([self.trace, self.fork], [self.interpret]))
+        parts += [self.collect, self.bear, self.change_state, self.trace, self.fork]
         self.parts = [chance.choice(parts) for _ in range(chance.randrange(2, MOST))]
         # Two that rebind would each be surprised by what the other did.
         self.parts.insert(0, self.rebind)
@@ -188,15 +176,6 @@ class Fight:
             np.divide(1.0, 0.0)
         with np.errstate(divide="ignore"):
             assert np.divide(1.0, 0.0) == np.inf
-
-    def interpret(self, chance: random.Random) -> None:
-        """A subinterpreter with a thread of its own.  NumPy says that it can't be loaded there."""
-        interpreter = _interpreters.create()
-        try:
-            trouble = _interpreters.run_string(interpreter, INSIDE)
-            assert trouble is None, trouble
-        finally:
-            _interpreters.destroy(interpreter)
 
     def lack_memory(self, chance: random.Random) -> None:
         """An operation during which this thread's handler has no memory for a while."""

@@ -66,7 +66,7 @@ def test_a_good_kind_reports_and_is_level(tmp_path: Path) -> None:
         ("kept.append(os.open(os.devnull, os.O_RDONLY))", "descriptors"),
         ("kept.extend(Leaked() for _ in range(20))", "objects: Leaked"),
         ("kept.extend([str(time.monotonic() + i) for i in range(400)])", "blocks"),
-        ("kept.append(bytearray(b'x' * (1 << 20)))", "resident"),
+        ("kept.append(bytearray(b'x' * (8 << 20)))", "resident"),
         ("arena.LEAVING = 0.01; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()", "threads"),
     ],
 )

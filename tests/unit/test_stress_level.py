@@ -30,7 +30,7 @@ def test_what_stays_is_level() -> None:
 @pytest.mark.parametrize(
     ("measure", "change"),
     [
-        ("resident", lambda n: {"resident": (80 << 20) + n * (1 << 20)}),
+        ("resident", lambda n: {"resident": (80 << 20) + n * (4 << 20)}),
         ("blocks", lambda n: {"blocks": 100_000 + 80 * n}),
         ("descriptors", lambda n: {"descriptors": 6 + n // 60}),
         ("threads", lambda n: {"threads": 3 + n // 60}),
@@ -56,6 +56,16 @@ def test_warm_up_is_left_out() -> None:
 def test_noise_is_no_leak() -> None:
     chance = random.Random(1)
     assert grown(lambda n: {"resident": (80 + chance.randrange(40)) << 20, "dict": chance.randrange(90)}) == []
+
+
+def test_memory_swings_more_where_samples_are_few() -> None:
+    def growing(number: int) -> list[Sample]:
+        """From 80 to 160 MiB in so many samples."""
+        return [sample(n, resident=(80 << 20) + n * (80 << 20) // number) for n in range(number)]
+
+    few, many = (levels(growing(number)) for number in (60, 150))
+    assert not [each.measure for each in few if each.grew]
+    assert [each.measure for each in many if each.grew] == ["resident"]
 
 
 def test_what_is_exempt_is_not_judged() -> None:
