@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ftnumpy import tomlfile
 from ftnumpy.census.shares import Share, shares
 from ftnumpy.census.tally import Census
 from ftnumpy.census.wording import chain, figure
@@ -31,13 +31,7 @@ def read_budgets(file: Path, workloads: Iterable[str]) -> Budgets:
 
     Raises `UsageError` for what can't be meant, and where a workload has no table.
     """
-    try:
-        with file.open("rb") as stream:
-            data = tomllib.load(stream)
-    except OSError as error:
-        raise UsageError(f"{file} can't be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from None
+    data = tomlfile.read(file)
     known = set(workloads)
     for name in sorted(known ^ data.keys()):
         what = "has no table; add one, empty if it may write nothing" if name in known else "is no workload of the list"

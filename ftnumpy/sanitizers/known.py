@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ftnumpy import tomlfile
 from ftnumpy.errors import UsageError
 from ftnumpy.sanitizers.reports import Frame, Report
 from ftnumpy.sanitizers.touched import Touched
@@ -56,13 +56,7 @@ class Finding:
 
 def read_known(file: Path, tool: str) -> tuple[Known, ...]:
     """The entries of ``file`` for ``tool``.  Raises `UsageError` for what can't be meant."""
-    try:
-        with file.open("rb") as stream:
-            data = tomllib.load(stream)
-    except OSError as error:
-        raise UsageError(f"{file} can't be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {error}") from None
+    data = tomlfile.read(file)
     if data.keys() - {"known"}:
         raise UsageError(f"{file}: {min(data.keys() - {'known'})!r} is not meant here; the file has [[known]] tables")
     entries = [_entry(table, file) for table in data.get("known", ())]
