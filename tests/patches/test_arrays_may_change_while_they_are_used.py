@@ -1,4 +1,4 @@
-"""Counts, masks and indices that other threads change lead to an exception at worst; children are given out once."""
+"""Arrays that other threads change lead to an exception at worst; children are given out once, and flags stay."""
 
 from __future__ import annotations
 
@@ -130,5 +130,30 @@ def test_children_of_seeds() -> None:
             thread.join()
         assert sorted(keys) == [(number,) for number in range(8000)]
     """,
+        timeout=180,
+    )
+
+
+@pytest.mark.patch("patches", "flags")
+def test_flags_of_an_array_that_is_read() -> None:
+    running.python(
+        RACE
+        + """
+x, where = np.arange(3.0), np.zeros((1, 3), np.intp)
+
+def change():
+    for _ in range(1000):
+        x.flags.writeable = False
+        assert not x.flags.writeable
+        x.flags.writeable = True
+        assert x.flags.writeable
+
+def use():
+    a = np.zeros(1)
+    for _ in range(1000):
+        np.add.at(a, where, x)
+
+race(change, use)
+""",
         timeout=180,
     )

@@ -93,19 +93,25 @@ together(work)
 
 
 def test_30540_flags_that_threads_set_and_read() -> None:
-    """Flags that are set stay set, and the others are what they were, while the array is read."""
+    """Flags that are set stay set, and the others are what they were, while the array is read.
+
+    Was: ufunc.at() wrote the flags of its operand, and took back what another thread had set meanwhile.  NumPy's patch
+    11 mends that.
+    """
     run("""
-x, a, places = np.arange(10.0), [np.zeros(10) for _ in range(8)], np.arange(10)
+x, places = np.arange(3.0), np.zeros((1, 3), np.intp)
 
 def work(number):
-    for _ in range(500):
+    a = np.zeros(1)
+    for _ in range(20_000):
         if number == 0:
-            x.flags.writeable = False
-            assert not x.flags.writeable
-            x.flags.writeable = True
-            assert x.flags.writeable
+            for _ in range(100):
+                x.flags.writeable = False
+                assert not x.flags.writeable
+                x.flags.writeable = True
+                assert x.flags.writeable
         else:
-            np.add.at(a[number], places, x)
+            np.add.at(a, places, x)
             next(iter(np.broadcast(x, 1)))
             assert x.flags.c_contiguous and x.flags.aligned and x.flags.owndata
 
