@@ -4,9 +4,12 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 atomic_ulong counted_allocations;
 atomic_ulong counted_read_locks;
+atomic_ulong counted_yields;
 
 /* glibc's own names for its allocator: to look the next one up with dlsym() would allocate. */
 extern void *__libc_malloc(size_t size);
@@ -36,4 +39,10 @@ int pthread_rwlock_rdlock(pthread_rwlock_t *lock) {
     }
     atomic_fetch_add(&counted_read_locks, 1);
     return next(lock);
+}
+
+/* What PyMutex does before it parks. */
+int sched_yield(void) {
+    atomic_fetch_add(&counted_yields, 1);
+    return (int)syscall(SYS_sched_yield);
 }

@@ -5,6 +5,7 @@ A round's number of threads and their parts, and what each thread tries in which
 
 from __future__ import annotations
 
+import _testcapi
 import collections
 import ctypes
 import gc
@@ -46,6 +47,9 @@ OPERATIONS: tuple[Callable[[], object], ...] = (
     lambda: DATA[DATA > 0].sum(),
     lambda: TABLE.tobytes(),
 )
+# CPython and NumPy raise these where they should raise MemoryError: a failed look-up that is taken for a missing name,
+# a function that returns NULL without an exception.
+INSTEAD_OF_MEMORY_ERROR = (MemoryError, SystemError)
 
 
 class Cycle:
@@ -200,12 +204,24 @@ class Fight:
         assert status == 0, f"a child ended with wait status {status}"
 
     def child(self, chance: random.Random) -> None:
-        """Computes, and starts a thread."""
+        """Computes, starts a thread, and runs out of memory."""
         tracemalloc.stop()
         self.compute(chance)
         thread = threading.Thread(target=forks.churn, args=(chance,))
         thread.start()
         thread.join()
+        for _ in range(20):
+            i = chance.randrange(len(OPERATIONS))
+            first = int(10 ** chance.uniform(0, 2.5))
+            result: object = NotImplemented
+            _testcapi.set_nomemory(first, first + chance.randrange(1, 6))
+            try:
+                result = OPERATIONS[i]()
+            except INSTEAD_OF_MEMORY_ERROR:
+                pass
+            finally:
+                _testcapi.remove_mem_hooks()
+            assert result is NotImplemented or result == self.shared.results[i], (i, first, result)
 
     def run(self) -> int:
         """Returns how often a part was played."""
