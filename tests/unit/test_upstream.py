@@ -203,6 +203,15 @@ def test_what_a_difference_is_worth(after: str, before_alone: str, after_alone: 
     assert bool(difference.failing([each])) == (verdict in ("different", "once", "skipped"))
 
 
+def test_what_is_meant_to_fail_may_fail_and_nothing_else() -> None:
+    (test,) = difference.AS_MEANT
+    failed = Difference(test=test, before="passed", after="failed", why="", after_alone=("failed",))
+    crashed = replace(failed, after="crashed")
+    assert failed.verdict == "meant"
+    assert difference.failing([failed, crashed]) == (crashed,)
+    assert (ROOT / "docs" / "upstream.md").read_text(encoding="utf-8").count(test.partition("::")[2]) >= 1
+
+
 def test_differences_run_again_alone_on_both_sides_by_turns(
     monkeypatch: pytest.MonkeyPatch, made: Environment, place: Place
 ) -> None:
