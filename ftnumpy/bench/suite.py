@@ -26,7 +26,7 @@ from ftnumpy.census.report import write
 from ftnumpy.settings import Settings
 
 # How much asv measures of each benchmark; more rounds are more processes, between which the commits take turns.
-THOROUGH = {"rounds": "2", "repeat": "(2,6,0.3)"}
+THOROUGH = {"rounds": "2", "repeat": "(2,4,0.3)"}
 QUICK = {"rounds": "2", "repeat": "(1,3,0.3)", "warmup_time": "0.05"}
 
 
