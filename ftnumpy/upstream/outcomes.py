@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from ftnumpy.census import report
@@ -16,6 +17,8 @@ FORMAT = 1
 # From the best to the worst, which is what counts where a test has several: of its parts, or of its repetitions.
 OUTCOMES = ("passed", "xfailed", "skipped", "failed", "crashed", "hung")
 BAD = frozenset(("failed", "crashed", "hung"))
+
+ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,9 +54,13 @@ class Run:
 
 
 def merge(found: Iterable[tuple[str, Test]]) -> dict[str, Test]:
-    """A test for each name, the worst where a name comes more than once; seconds add up."""
+    """A test for each name, the worst where a name comes more than once; seconds add up.
+
+    Some names show where in memory an object lay, which is another place in each run: that is left out.
+    """
     tests: dict[str, Test] = {}
-    for name, test in found:
+    for told, test in found:
+        name = ADDRESS.sub("0x…", told)
         other = tests.get(name)
         if other is not None:
             worst = max(other, test, key=lambda each: OUTCOMES.index(each.outcome))
@@ -88,4 +95,4 @@ def load(path: Path) -> Run:
         run: Run = report.read(Run, data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         raise UsageError(f"{path} does not hold a suite's outcomes; remove it, and the suite is run again") from None
-    return run
+    return replace(run, tests=merge(run.tests.items()))

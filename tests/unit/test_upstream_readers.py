@@ -215,6 +215,13 @@ def test_the_worst_counts_and_seconds_add_up() -> None:
         }
 
 
+def test_a_test_has_one_name_wherever_in_memory_its_objects_lie() -> None:
+    names = [f"test_url (parse=<function f at {place}>, port=0x1F)" for place in ("0x7f01c803c8280", "0x28c803c8280")]
+    test = Test(outcome="passed", seconds=1.0, threads=1, why="")
+    before, after = (outcomes.merge([(name, test)]) for name in names)
+    assert before == after == {"test_url (parse=<function f at 0x…>, port=0x1F)": test}
+
+
 def test_outcomes_are_counted_for_a_reader() -> None:
     tests = [Test(outcome=outcome, seconds=0.0, threads=1, why="") for outcome in ["passed"] * 1200 + ["hung"]]
     assert outcomes.count(tests) == "1,200 passed, 1 hung"
