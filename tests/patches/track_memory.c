@@ -83,3 +83,26 @@ int track_with_runtime_read_only(void) {
     mprotect((void *)start, end - start, PROT_READ | PROT_WRITE);
     return result;
 }
+
+#define BLOCKS 20000
+
+static void *free_blocks(void *arg) {
+    void **blocks = arg;
+    for (;;) {
+        for (int i = 0; i < BLOCKS; i++) {
+            blocks[i] = PyMem_RawMalloc(1);
+        }
+        for (int i = 0; i < BLOCKS; i++) {
+            PyMem_RawFree(blocks[i]);
+        }
+    }
+    return NULL;
+}
+
+/* Starts a native thread that takes tracemalloc's lock again and again, half of the time without a thread state, until
+ * the process ends. */
+int free_forever(void) {
+    pthread_t thread;
+    void **blocks = calloc(BLOCKS, sizeof(void *));
+    return blocks == NULL ? -1 : pthread_create(&thread, NULL, free_blocks, blocks);
+}
