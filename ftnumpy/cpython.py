@@ -56,21 +56,27 @@ class Interpreter:
     gil: bool = False
 
 
-def interpreter(stack: Stack, settings: Settings, variant: Variant, profile: str, log: Path) -> Interpreter:
+def interpreter(
+    stack: Stack, settings: Settings, variant: Variant, profile: str, log: Path, prefix: Path | None = None
+) -> Interpreter:
     """The interpreter of ``variant``, found again or built now.
 
-    ``profile`` is one of the profiles of stack.toml.  The commands' output goes to ``log``.  Raises `SourceError`,
-    `PatchError`, `PrerequisiteError` or `BuildError`.
+    ``profile`` is one of the profiles of stack.toml.  ``prefix`` is what is compiled in, by default the folder where
+    the interpreter is kept; with another one it says the same in every cache, and only its scripts need a new place.
+    The commands' output goes to ``log``.  Raises `SourceError`, `PatchError`, `PrerequisiteError` or `BuildError`.
     """
     # The builds' folder is part of the prefix that is compiled in.
-    more = {"revision": REVISION, "builds": str(settings.builds)}
+    place = {"builds": str(settings.builds)} if prefix is None else {"prefix": str(prefix)}
+    more = {"revision": REVISION, **place}
     identity = compiler.identify(settings)
     plan = recipe.read_recipe(stack, stack.cpython, variant, profile, identity, more)
     tag = f"{stack.local_version}-c{len(plan.patches)}" if plan.patches else "stock"
     built = recipe.make(
         settings,
         plan,
-        lambda archive, release, work, final: _build(settings, plan, tag, variant, archive, release, work, final, log),
+        lambda archive, release, work, final: _build(
+            settings, plan, tag, variant, archive, release, work, prefix or final, log
+        ),
     )
     return Interpreter(
         python=_python(built.folder, built.release, variant.gil),
@@ -91,7 +97,7 @@ def _build(
     archive: Path,
     release: Release,
     work: Path,
-    final: Path,
+    prefix: Path,
     log: Path,
 ) -> Path:
     what = f"CPython {release.version} ({tag})"
@@ -101,7 +107,7 @@ def _build(
     epoch = git(tree, "log", "-1", "--format=%ct").decode().strip()
     environment = compiler.environment(settings, work)
     process.run(
-        ["./configure", f"--prefix={final}", *plan.options],
+        ["./configure", f"--prefix={prefix}", *plan.options],
         what=f"{what}: configure",
         log=log,
         cwd=tree,
@@ -132,7 +138,7 @@ def _build(
         cwd=tree,
         env=environment,
     )
-    staged = stage / final.relative_to(final.anchor)
+    staged = stage / prefix.relative_to(prefix.anchor)
     _inspect(_python(staged, release, variant.gil), release, tag, commit, variant.gil, log)
     return staged
 

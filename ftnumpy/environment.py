@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from ftnumpy import console, cpython, fingerprint, installed, numpy_wheel, venvs
+from ftnumpy import console, cpython, fingerprint, installed, numpy_wheel, venvs, wheelhouse
 from ftnumpy.console import Summary
 from ftnumpy.cpython import Interpreter
 from ftnumpy.numpy_wheel import Wheel
@@ -141,15 +140,5 @@ def _read(marker: Path) -> object:
 
 def export_wheel(settings: Settings, wheel: Wheel) -> Path:
     """Copy ``wheel`` into the checkout's ``wheelhouse``, in one move; returns the copy."""
-    folder = settings.root / "wheelhouse"
-    folder.mkdir(exist_ok=True)
-    # Of one name, so that the next run takes away what a killed one left.
-    part = folder / f".{wheel.path.name}.part"
-    target = folder / wheel.path.name
-    with fingerprint.lock(settings, f"wheelhouse-{fingerprint.fingerprint({'folder': str(folder)})[:16]}"):
-        try:
-            shutil.copy2(wheel.path, part)
-            part.rename(target)
-        finally:
-            part.unlink(missing_ok=True)
-    return target
+    with wheelhouse.opened(settings) as folder:
+        return wheelhouse.put(folder / wheel.path.name, wheel.path)

@@ -86,14 +86,20 @@ def stack(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def build(
-    stack: Stack, settings: Settings, runs: Runs, profile: str = "default", variant: Variant = PATCHED, **answer: Any
+    stack: Stack,
+    settings: Settings,
+    runs: Runs,
+    profile: str = "default",
+    variant: Variant = PATCHED,
+    prefix: Path | None = None,
+    **answer: Any,
 ) -> Interpreter:
     """Build with an interpreter that answers GOOD, changed by ``answer``.  The commit is known when the tree is."""
     version = stack.cpython.releases[0].version
     probe = settings.root / "probe"
     patchqueue.make_tree(Path("archive"), (), probe)
     runs.answer = GOOD | {"version": version, "build": f"{stack.local_version}-c2:{runs.commit}"} | answer
-    return cpython.interpreter(stack, settings, variant, profile, settings.root / "log")
+    return cpython.interpreter(stack, settings, variant, profile, settings.root / "log", prefix)
 
 
 def test_the_build_goes_to_its_final_prefix_with_the_same_identity_throughout(
@@ -109,6 +115,18 @@ def test_the_build_goes_to_its_final_prefix_with_the_same_identity_throughout(
     assert set(variables) <= set(install), "a variable that differs at install would compile anew"
     assert made.python == made.prefix / "bin" / "python3.13t"
     assert made.tag == f"{stack.local_version}-c2"
+
+
+def test_one_with_a_prefix_of_its_own_is_the_same_in_every_cache(
+    stack: Stack, settings: Settings, runs: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plans: list[Recipe] = []
+    make = recipe.make
+    monkeypatch.setattr(recipe, "make", lambda settings, plan, build: plans.append(plan) or make(settings, plan, build))
+    made = build(stack, settings, runs, prefix=Path("/install"))
+    assert runs.commands[0][1] == "--prefix=/install"
+    assert made.prefix == tmp_path / "work" / "stage" / "install" and made.python == made.prefix / "bin" / "python3.13t"
+    assert plans[0].more["prefix"] == "/install" and str(settings.cache) not in str(plans[0].more)
 
 
 def test_only_the_compilation_gets_the_date_of_the_source(stack: Stack, settings: Settings, runs: Runs) -> None:

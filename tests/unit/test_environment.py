@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ftnumpy import cpython, environment, numpy_wheel, venvs
+from ftnumpy import cpython, environment, numpy_wheel, venvs, wheelhouse
 from ftnumpy.console import Summary
 from ftnumpy.cpython import Interpreter
 from ftnumpy.numpy_wheel import Wheel
@@ -99,7 +99,7 @@ def test_the_wheelhouse_gets_the_wheel_whole_or_not_at_all(
         target.write_bytes(b"wh")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(environment.shutil, "copy2", half)
+    monkeypatch.setattr(wheelhouse.shutil, "copy2", half)
     with pytest.raises(OSError, match="No space"):
         environment.export_wheel(settings, wheel)
     assert [file.name for file in copy.parent.iterdir()] == [wheel.path.name]
