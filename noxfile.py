@@ -107,6 +107,12 @@ def scaling(session: nox.Session) -> None:
 
 
 @nox.session
+def wheels(session: nox.Session) -> None:
+    """Pack interpreter and wheel for pip, uv and tar, into a folder to serve (--url URL)."""
+    ftnumpy(session)
+
+
+@nox.session
 def report(session: nox.Session) -> None:
     """Write one page for a team from what the other sessions have kept."""
     ftnumpy(session)

@@ -6,6 +6,7 @@ import argparse
 import errno
 import importlib
 import os
+import re
 import secrets
 import shlex
 import signal
@@ -128,6 +129,7 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         "semantics": "ftnumpy.semantics",
         "tsan": "ftnumpy.sanitizers.command",
         "asan": "ftnumpy.sanitizers.command",
+        "wheels": "ftnumpy.wheels.command",
     }
     module = importlib.import_module(modules[command])
     asked: dict[str, Callable[[argparse.Namespace], object]] = {
@@ -138,6 +140,7 @@ def _session(command: str, wishes: argparse.Namespace) -> Session:
         "upstream": _upstream_wishes,
         "semantics": _semantics_wishes,
         "stress": _stress_wishes,
+        "wheels": _wheels_wishes,
     }
     session: Session = partial(module.run, asked[command](wishes)) if command in asked else module.run
     return session
@@ -162,6 +165,12 @@ def _profile_wishes(wishes: argparse.Namespace) -> flames.Wishes:
 def _stress_wishes(wishes: argparse.Namespace) -> tuple[str, ...]:
     """The kinds."""
     return tuple(wishes.words)
+
+
+def _wheels_wishes(wishes: argparse.Namespace) -> str | None:
+    """Where the wheelhouse will be served, if not where it is."""
+    url: str | None = wishes.url
+    return url
 
 
 def _upstream_wishes(wishes: argparse.Namespace) -> upstream.Wishes:
@@ -256,6 +265,9 @@ def _parser() -> _Parser:
     )
     semantics.add_argument("--docs", action="store_true", help="write the table into docs/atomicity.md")
     _add_upstream(commands.add_parser("upstream", parents=[shared], help="compare upstream's whole suites with stock"))
+    wheels = commands.add_parser("wheels", parents=[common], help="pack interpreter and wheel for pip, uv and tar")
+    wheels.set_defaults(variant=PATCHED)
+    wheels.add_argument("--url", type=_url, help="where wheelhouse/ will be served (default: where it is)")
     commands.add_parser("report", help="write one page from what the other sessions have kept")
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")
@@ -318,6 +330,12 @@ def _seconds(text: str) -> float:
     if not 0 < seconds <= 3600:
         raise argparse.ArgumentTypeError(f"{text} seconds can't be meant; give more than 0 and at most an hour")
     return seconds
+
+
+def _url(text: str) -> str:
+    if not re.match(r"(https?|file)://[^\s?#]+$", text):
+        raise argparse.ArgumentTypeError(f"{text} can't be meant; give a whole URL, such as https://host/wheelhouse")
+    return text
 
 
 def _seed(text: str) -> int:

@@ -61,7 +61,8 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A series: CPython and NumPy that belong together, and what their tests need besides."""
+    """A series: CPython and NumPy that belong together, what their tests need besides, and packages of others that are
+    tried with them."""
 
     series: str
     local_version: str
@@ -70,6 +71,7 @@ class Stack:
     numpy: Project
     test_requires: tuple[str, ...]
     upstream_requires: tuple[str, ...]
+    others_requires: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,6 +140,7 @@ def read_stack(file: Path, series: str | None = None) -> Stack:
             numpy=_project("numpy", table["numpy"], file, options="meson"),
             test_requires=tuple(table["test"]["requires"]),
             upstream_requires=tuple(table["upstream"]["requires"]),
+            others_requires=tuple(table["others"]["requires"]),
         )
     except KeyError as error:
         raise UsageError(f"{file}: the entry {error} is missing") from None

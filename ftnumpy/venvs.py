@@ -11,11 +11,19 @@ from ftnumpy.settings import Settings
 
 
 def make_venv(
-    settings: Settings, base: Path, folder: Path, requires: Sequence[str | Path], *, what: str, log: Path
+    settings: Settings,
+    base: Path,
+    folder: Path,
+    requires: Sequence[str | Path],
+    *,
+    what: str,
+    log: Path,
+    exact: bool = False,
 ) -> Path:
     """A new virtual environment of the interpreter ``base`` in ``folder``, with ``requires`` (names or wheels).
 
-    What was in ``folder`` is lost.  Returns the environment's python.  Raises `CommandFailed`, and what `_packages`
+    ``exact`` says that ``requires`` names all that is needed, each with its version and to be had as a wheel.  What was
+    in ``folder`` is lost.  Returns the environment's python.  Raises `CommandFailed`, and what `_packages`
     raises before anything is touched.
     """
     environment = compiler.clean_environment()
@@ -23,7 +31,7 @@ def make_venv(
     # Isolated from the user's pip configuration, whose say ended with the download.
     offline = ["--isolated", "--no-index"]
     if named:
-        offline += ["--find-links", str(_packages(settings, base, named, what, log))]
+        offline += ["--find-links", str(_packages(settings, base, named, what, log, exact))]
     process.run([base, "-m", "venv", "--clear", folder], what=what, log=log, env=environment)
     python = folder / "bin" / "python"
     process.run(
@@ -35,12 +43,14 @@ def make_venv(
     return python
 
 
-def _packages(settings: Settings, base: Path, names: Sequence[str], what: str, log: Path) -> Path:
-    """A folder with the packages of ``names`` and all that they need, for interpreters called as ``base`` is.
+def _packages(settings: Settings, base: Path, names: Sequence[str], what: str, log: Path, exact: bool) -> Path:
+    """A folder with the packages of ``names`` and, unless these are exact, of all that they need, for interpreters that
+    are called as ``base`` is.
 
     Fetched once, from where the user's pip looks.  Raises `SourceError` when they were not and no network may be used.
     """
-    inputs = {"python": base.name, "requires": " ".join(names)}
+    words = ["--no-deps", "--only-binary=:all:"] if exact else []
+    inputs = {"python": base.name, "requires": " ".join([*words, *names])}
 
     def fetch(work: Path, _: Path) -> Path:
         if settings.offline:
@@ -51,7 +61,18 @@ def _packages(settings: Settings, base: Path, names: Sequence[str], what: str, l
         target = work / "packages"
         target.mkdir()
         process.run(
-            [base, "-m", "pip", "download", "--disable-pip-version-check", "--no-input", "--dest", target, *names],
+            [
+                base,
+                "-m",
+                "pip",
+                "download",
+                "--disable-pip-version-check",
+                "--no-input",
+                "--dest",
+                target,
+                *words,
+                *names,
+            ],
             what=f"{what}: fetch packages",
             log=log,
             cwd=work,

@@ -65,6 +65,7 @@ def stack(project: Project, monkeypatch: pytest.MonkeyPatch, patches: tuple[Patc
         numpy=project,
         test_requires=(),
         upstream_requires=(),
+        others_requires=(),
     )
 
 
