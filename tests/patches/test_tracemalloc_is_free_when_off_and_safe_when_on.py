@@ -6,7 +6,7 @@ import pytest
 import running
 from building import Builder
 
-pytestmark = pytest.mark.patch("cpython-patches", "tracemalloc")
+pytestmark = pytest.mark.patch("cpython-patches", "tracemalloc-ask")
 
 
 def test_off_makes_no_thread_state(build: Builder) -> None:
