@@ -17,11 +17,11 @@ build_time_vars = {
     'BINDIR': '/install/bin',
     'CONFIG_ARGS': "'--prefix=/install' '--disable-gil'",
     'DESTDIRS': '/install /install/lib',
-    'FLAGS': '-I/install/include -L/install/lib -fdebug-prefix-map=/home/me/work/tree=.',
+    'FLAGS': '-I/install/include -L/install/lib -fdebug-prefix-map=/home/me/tree=.',
     'INSTALL': '/usr/bin/install -c',
     'SCRIPT': './install-sh -c',
     'SIZEOF_LONG': 8,
-    'abs_srcdir': '/home/me/work/tree',
+    'abs_srcdir': '/home/me/tree',
     'prefix': '/install',
 }
 """
@@ -44,7 +44,7 @@ def prefix(tmp_path: Path) -> Path:
         "lib/python3.13t/email/test/x.py": "",
         "lib/python3.13t/__pycache__/os.pyc": "",
         "lib/python3.13t/_sysconfigdata_t_linux.py": DATA,
-        "lib/python3.13t/config-3.13t-linux/Makefile": "srcdir=/home/me/work/tree\n",
+        "lib/python3.13t/config-3.13t-linux/Makefile": "srcdir=/home/me/tree\n",
         "lib/python3.13t/config-3.13t-linux/python.o": "",
         "lib/python3.13t/lib-dynload/_ssl.so": "",
         "lib/python3.13t/lib-dynload/_testcapi.so": "",
