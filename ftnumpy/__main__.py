@@ -29,6 +29,7 @@ from ftnumpy.scaling import wishes as scaling
 from ftnumpy.settings import Settings, read_settings
 from ftnumpy.stack import ASAN, PATCHED, PROFILES, TSAN, Stack, read_stack, read_variant
 from ftnumpy.upstream import wishes as upstream
+from ftnumpy.wheels import wishes as wheels
 
 INTERRUPTED = 130
 
@@ -167,10 +168,8 @@ def _stress_wishes(wishes: argparse.Namespace) -> tuple[str, ...]:
     return tuple(wishes.words)
 
 
-def _wheels_wishes(wishes: argparse.Namespace) -> str | None:
-    """Where the wheelhouse will be served, if not where it is."""
-    url: str | None = wishes.url
-    return url
+def _wheels_wishes(wishes: argparse.Namespace) -> wheels.Wishes:
+    return wheels.Wishes(url=wishes.url, image=wishes.image, container=wishes.container)
 
 
 def _upstream_wishes(wishes: argparse.Namespace) -> upstream.Wishes:
@@ -265,9 +264,14 @@ def _parser() -> _Parser:
     )
     semantics.add_argument("--docs", action="store_true", help="write the table into docs/atomicity.md")
     _add_upstream(commands.add_parser("upstream", parents=[shared], help="compare upstream's whole suites with stock"))
-    wheels = commands.add_parser("wheels", parents=[common], help="pack interpreter and wheel for pip, uv and tar")
-    wheels.set_defaults(variant=PATCHED)
-    wheels.add_argument("--url", type=_url, help="where wheelhouse/ will be served (default: where it is)")
+    wheelhouse = commands.add_parser("wheels", parents=[common], help="pack interpreter and wheel for pip, uv and tar")
+    wheelhouse.set_defaults(variant=PATCHED)
+    wheelhouse.add_argument("--url", type=_url, help="where wheelhouse/ will be served (default: where it is)")
+    where = wheelhouse.add_mutually_exclusive_group()
+    where.add_argument("--image", help="base image to build NumPy in (default: manylinux_2_28, else one made here)")
+    where.add_argument(
+        "--no-container", dest="container", action="store_false", help="take the NumPy wheel that this machine built"
+    )
     commands.add_parser("report", help="write one page from what the other sessions have kept")
     commands.add_parser("lint", help="style, types, C format and patch queues")
     commands.add_parser("doctor", help="say what this machine has and lacks")

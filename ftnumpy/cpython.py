@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def interpreter(
     more = {"revision": REVISION, **place}
     identity = compiler.identify(settings)
     plan = recipe.read_recipe(stack, stack.cpython, variant, profile, identity, more)
-    tag = f"{stack.local_version}-c{len(plan.patches)}" if plan.patches else "stock"
+    tag = tag_of(stack, plan)
     built = recipe.make(
         settings,
         plan,
@@ -87,6 +88,11 @@ def interpreter(
         fresh=built.fresh,
         gil=variant.gil,
     )
+
+
+def tag_of(stack: Stack, plan: Recipe) -> str:
+    """What names the queue in ``sys.version``."""
+    return f"{stack.local_version}-c{len(plan.patches)}" if plan.patches else "stock"
 
 
 def _build(
@@ -106,6 +112,7 @@ def _build(
     commit = git(tree, "rev-parse", "--short=10", "HEAD").decode().strip()
     epoch = git(tree, "log", "-1", "--format=%ct").decode().strip()
     environment = compiler.environment(settings, work)
+    variables = make_variables(tag, commit, tree)
     process.run(
         ["./configure", f"--prefix={prefix}", *plan.options],
         what=f"{what}: configure",
@@ -113,16 +120,6 @@ def _build(
         cwd=tree,
         env=environment,
     )
-    variables = [
-        # sys.version reads "(<tag>:<commit>, <date>, <time>)" and sys._git says the same.
-        f"GITVERSION=echo {commit}",
-        f"GITTAG=echo {tag}",
-        f"GITBRANCH=echo {tag}",
-        # A try's work folder belongs neither into debug information nor into ccache's keys.  These flags are for the
-        # interpreter itself; extensions that are built with it later don't see them.  Not -ffile-prefix-map: newer
-        # compilers apply that to where PGO's counters are written, too.
-        f"CFLAGS_NODIST=-fdebug-prefix-map={tree}=.",
-    ]
     process.run(
         ["make", f"-j{settings.jobs}", *variables],
         what=f"{what}: compile",
@@ -139,8 +136,22 @@ def _build(
         env=environment,
     )
     staged = stage / prefix.relative_to(prefix.anchor)
-    _inspect(_python(staged, release, variant.gil), release, tag, commit, variant.gil, log)
+    inspect([_python(staged, release, variant.gil)], release, tag, commit, variant.gil, log)
     return staged
+
+
+def make_variables(tag: str, commit: str, tree: Path) -> tuple[str, ...]:
+    """What make is told for the patched sources in ``tree``, whose last commit is ``commit``."""
+    return (
+        # sys.version reads "(<tag>:<commit>, <date>, <time>)" and sys._git says the same.
+        f"GITVERSION=echo {commit}",
+        f"GITTAG=echo {tag}",
+        f"GITBRANCH=echo {tag}",
+        # A try's work folder belongs neither into debug information nor into ccache's keys.  These flags are for the
+        # interpreter itself; extensions that are built with it later don't see them.  Not -ffile-prefix-map: newer
+        # compilers apply that to where PGO's counters are written, too.
+        f"CFLAGS_NODIST=-fdebug-prefix-map={tree}=.",
+    )
 
 
 def _python(prefix: Path, release: Release, gil: bool) -> Path:
@@ -148,10 +159,10 @@ def _python(prefix: Path, release: Release, gil: bool) -> Path:
     return prefix / "bin" / f"python{series}{'' if gil else 't'}"
 
 
-def _inspect(python: Path, release: Release, tag: str, commit: str, gil: bool, log: Path) -> None:
-    """Raise `BuildError` unless ``python`` is what we were to build."""
+def inspect(python: Sequence[str | Path], release: Release, tag: str, commit: str, gil: bool, log: Path) -> None:
+    """Raise `BuildError` unless the interpreter that the command ``python`` starts is what we were to build."""
     answer = subprocess.run(
-        [python, "-IB", "-c", INSPECTION, *MODULES],
+        [*python, "-IB", "-c", INSPECTION, *MODULES],
         capture_output=True,
         text=True,
         env=compiler.clean_environment(),

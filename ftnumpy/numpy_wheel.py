@@ -73,15 +73,25 @@ def wheel(
         ),
     )
     return Wheel(
-        path=_only_wheel(built.folder),
-        version=_version(plan, built.release),
+        path=only_wheel(built.folder),
+        version=version_of(plan, built.release),
         fingerprint=built.fingerprint,
         fresh=built.fresh,
     )
 
 
-def _version(plan: Recipe, release: Release) -> str:
+def version_of(plan: Recipe, release: Release) -> str:
     return f"{release.version}+{plan.label}" if plan.patches else release.version
+
+
+def make_tree(plan: Recipe, archive: Path, release: Release, tree: Path) -> dict[str, str]:
+    """The patched sources in ``tree``, which calls itself by our version; returns what builds want of them in the
+    environment."""
+    version = version_of(plan, release)
+    patchqueue.make_tree(archive, plan.patches, tree)
+    if version != release.version:
+        _set_version(tree, release.version, version)
+    return {"SOURCE_DATE_EPOCH": git(tree, "log", "-1", "--format=%ct").decode().strip()}
 
 
 def _build(
@@ -94,21 +104,18 @@ def _build(
     work: Path,
     log: Path,
 ) -> Path:
-    version = _version(plan, release)
+    version = version_of(plan, release)
     what = f"NumPy {version}"
     tree, tools, plain, repaired = (work / name for name in ("tree", "tools", "plain", "repaired"))
-    patchqueue.make_tree(archive, plan.patches, tree)
-    if version != release.version:
-        _set_version(tree, release.version, version)
+    epoch = make_tree(plan, archive, release, tree)
     python = venvs.make_venv(
         settings, interpreter.python, tools, plan.project.requires, what=f"{what}: build tools", log=log
     )
     pkg_config = work / "pkg-config"
     pkg_config.mkdir()
     (pkg_config / "scipy-openblas.pc").write_text(_openblas(python), encoding="utf-8")
-    environment = compiler.environment(settings, work, tools / "bin")
+    environment = compiler.environment(settings, work, tools / "bin") | epoch
     environment["PKG_CONFIG_PATH"] = str(pkg_config)
-    environment["SOURCE_DATE_EPOCH"] = git(tree, "log", "-1", "--format=%ct").decode().strip()
     process.run(
         [
             *(python, "-m", "pip", "wheel", ".", "-v", "--no-build-isolation", "--no-deps", "--wheel-dir", plain),
@@ -123,7 +130,7 @@ def _build(
     )
     process.run(
         [
-            *(python, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", repaired, _only_wheel(plain)),
+            *(python, "-m", "auditwheel", "repair", "--plat", "auto", "--wheel-dir", repaired, only_wheel(plain)),
             *(f"--exclude={library}" for library in SANITIZERS),
         ],
         what=f"{what}: put OpenBLAS into the wheel",
@@ -131,7 +138,7 @@ def _build(
         cwd=work,
         env=environment,
     )
-    _inspect(settings, interpreter, build, _only_wheel(repaired), version, work / "trial", log)
+    inspect(settings, interpreter, build, only_wheel(repaired), version, work / "trial", log)
     return repaired
 
 
@@ -162,14 +169,14 @@ def _openblas(python: Path) -> str:
     ).stdout
 
 
-def _only_wheel(folder: Path) -> Path:
+def only_wheel(folder: Path) -> Path:
     wheels = sorted(folder.glob("*.whl"))
     if len(wheels) != 1:
         raise BuildError(f"{folder} should have one wheel and has {len(wheels)}; remove the folder and run again")
     return wheels[0]
 
 
-def _inspect(
+def inspect(
     settings: Settings,
     interpreter: Interpreter,
     build: str | None,

@@ -72,6 +72,7 @@ class Stack:
     test_requires: tuple[str, ...]
     upstream_requires: tuple[str, ...]
     others_requires: tuple[str, ...]
+    container_requires: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,6 +142,7 @@ def read_stack(file: Path, series: str | None = None) -> Stack:
             test_requires=tuple(table["test"]["requires"]),
             upstream_requires=tuple(table["upstream"]["requires"]),
             others_requires=tuple(table["others"]["requires"]),
+            container_requires=tuple(table["container"]["requires"]),
         )
     except KeyError as error:
         raise UsageError(f"{file}: the entry {error} is missing") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def make_venv(
     """A new virtual environment of the interpreter ``base`` in ``folder``, with ``requires`` (names or wheels).
 
     ``exact`` says that ``requires`` names all that is needed, each with its version and to be had as a wheel.  What was
-    in ``folder`` is lost.  Returns the environment's python.  Raises `CommandFailed`, and what `_packages`
+    in ``folder`` is lost.  Returns the environment's python.  Raises `CommandFailed`, and what `packages`
     raises before anything is touched.
     """
     environment = compiler.clean_environment()
@@ -31,7 +32,8 @@ def make_venv(
     # Isolated from the user's pip configuration, whose say ended with the download.
     offline = ["--isolated", "--no-index"]
     if named:
-        offline += ["--find-links", str(_packages(settings, base, named, what, log, exact))]
+        found = packages(settings, base, named, what=what, log=log, exact=exact)
+        offline += ["--find-links", str(found)]
     process.run([base, "-m", "venv", "--clear", folder], what=what, log=log, env=environment)
     python = folder / "bin" / "python"
     process.run(
@@ -43,13 +45,27 @@ def make_venv(
     return python
 
 
-def _packages(settings: Settings, base: Path, names: Sequence[str], what: str, log: Path, exact: bool) -> Path:
+def packages(
+    settings: Settings,
+    base: Path,
+    names: Sequence[str],
+    *,
+    what: str,
+    log: Path,
+    exact: bool = False,
+    glibc: str | None = None,
+) -> Path:
     """A folder with the packages of ``names`` and, unless these are exact, of all that they need, for interpreters that
     are called as ``base`` is.
 
-    Fetched once, from where the user's pip looks.  Raises `SourceError` when they were not and no network may be used.
+    ``glibc`` is the version of the system that they are for, where that isn't this one; they are wheels then.  Fetched
+    once, from where the user's pip looks.  Raises `SourceError` when they were not and no network may be used.
     """
-    words = ["--no-deps", "--only-binary=:all:"] if exact else []
+    words = ["--no-deps"] if exact else []
+    if exact or glibc:
+        words += ["--only-binary=:all:"]
+    if glibc:
+        words += _platforms(glibc)
     inputs = {"python": base.name, "requires": " ".join([*words, *names])}
 
     def fetch(work: Path, _: Path) -> Path:
@@ -82,3 +98,12 @@ def _packages(settings: Settings, base: Path, names: Sequence[str], what: str, l
 
     folder, _ = fingerprint.build_once(settings, "packages", inputs, fetch)
     return folder
+
+
+def _platforms(glibc: str) -> list[str]:
+    """For pip: the platforms whose wheels run on a system with that version of glibc, from the newest on."""
+    major, minor = glibc.split(".")
+    machine = platform.machine()
+    # pip knows by itself what stands below manylinux2014.
+    tags = [*(f"manylinux_{major}_{number}" for number in range(int(minor), 16, -1)), "manylinux2014"]
+    return [f"--platform={tag}_{machine}" for tag in tags]

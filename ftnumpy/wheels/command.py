@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from ftnumpy import compiler, console, cpython, environment, process
+from ftnumpy import compiler, console, cpython, environment, fingerprint, process, suites
 from ftnumpy.console import Summary
+from ftnumpy.cpython import Interpreter
 from ftnumpy.errors import BuildError, TestsFailed
 from ftnumpy.git import git_line
+from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.options import Options
 from ftnumpy.settings import Settings
-from ftnumpy.stack import Stack
-from ftnumpy.suites import pytest_closing
-from ftnumpy.wheels import archive, others, publish, relocate
+from ftnumpy.stack import PATCHED, STOCK, Stack, Variant
+from ftnumpy.wheels import archive, base, cibuild, image, on_stock, others, publish, relocate
+from ftnumpy.wheels import engine as engines
+from ftnumpy.wheels.engine import Engine
+from ftnumpy.wheels.image import Image
 from ftnumpy.wheels.manifest import Made
+from ftnumpy.wheels.wishes import Wishes
 
 MEGABYTE = 1_000_000
 
 
-def run(url: str | None, stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
+def run(wishes: Wishes, stack: Stack, settings: Settings, options: Options, summary: Summary) -> str:
     """Make what is missing, fill the wheelhouse and try it; returns how to use it.
 
-    ``url`` is where the wheelhouse will be served, None where it is.  Raises `TestsFailed` when a trial fails.
+    Raises `TestsFailed` when a trial fails, and what the steps raise.
     """
-    built = environment.user_environment(stack, settings, options, summary)
+    # Before anything long: whether there is an engine at all.
+    engine = engines.find() if wishes.container else None
+    made_in = None
+    if engine is None:
+        wheel = environment.user_environment(stack, settings, options, summary).wheel
+    else:
+        wheel, made_in, engine = _in_container(wishes, stack, settings, options, engine, summary)
     log = options.logs / "movable.log"
     with summary.step("CPython, to be moved", log) as result:
         interpreter = cpython.interpreter(
@@ -40,17 +52,24 @@ def run(url: str | None, stack: Stack, settings: Settings, options: Options, sum
         stack=stack,
         interpreter=interpreter,
         archive=packed,
-        wheel=built.wheel,
+        wheel=wheel,
+        image=made_in,
+        engine=engines.version(engine) if engine else None,
         commit=git_line(settings.root, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"),
     )
     with summary.step("wheelhouse") as result:
-        folder, products = publish.publish(settings, made, url)
+        folder, products = publish.publish(settings, made, wishes.url)
         result.append(f"{len(products)} files, {sum(product.size for product in products) / MEGABYTE:.0f} MB")
     _try(settings, options, folder, summary)
     log = options.logs / "others.log"
     with summary.step("packages of others", log) as result:
-        versions = others.try_them(stack, settings, interpreter, built.wheel, log)
+        versions = others.try_them(stack, settings, interpreter, wheel, log)
         result.append(", ".join(f"{name} {version}" for name, version in versions.items()))
+    stock = _interpreter(STOCK, stack, settings, options, summary)
+    log = options.logs / "stock.log"
+    with summary.step("the wheel on stock", log) as result:
+        theirs = replace(options.variant, cpython_patches=0)
+        result.append(on_stock.try_it(stack, settings, stock, wheel, suites.applied(stack, settings, theirs), log))
     for product in products:
         if "/" not in product.name:
             console.say(f"  {product.sha256}  {product.size:>10}  {product.name}")
@@ -59,6 +78,42 @@ pip   pip install --index-url {(folder / publish.INDEX).as_uri()} numpy
 uv    UV_PYTHON_DOWNLOADS_JSON_URL={(folder / "downloads.json").as_uri()} uv venv --python 3.13t
       uv pip install --index-url {(folder / publish.INDEX).as_uri()} numpy
 How to serve it from a web server: docs/wheels.md"""
+
+
+def _in_container(
+    wishes: Wishes,
+    stack: Stack,
+    settings: Settings,
+    options: Options,
+    engine: Engine,
+    summary: Summary,
+) -> tuple[Wheel, Image, Engine]:
+    """The wheel that cibuildwheel makes, the image that it is made in, and the engine as it works here."""
+    interpreter = _interpreter(PATCHED, stack, settings, options, summary)
+    log = options.logs / "base.log"
+    with summary.step("base image", log) as result:
+        found, engine = base.get(settings, engine, wishes.image, log)
+        result.append(f"{found.name} (glibc {found.glibc}), {engines.version(engine)}")
+    log = options.logs / "image.log"
+    with summary.step("image with the interpreter", log) as result:
+        made = image.get(stack, settings, interpreter, engine, found, log)
+        result.append(f"{made.name}, {_how(made.fresh)}")
+    log = options.logs / "cibuildwheel.log"
+    with summary.step("NumPy in a container", log) as result:
+        applied = suites.applied(stack, settings, options.variant)
+        wheel = cibuild.wheel(stack, settings, options.profile, interpreter, engine, made, applied, log)
+        result.append(f"{wheel.path.name}, {_how(wheel.fresh)}")
+    return wheel, made, engine
+
+
+def _interpreter(variant: Variant, stack: Stack, settings: Settings, options: Options, summary: Summary) -> Interpreter:
+    """This machine's own interpreter of ``variant``."""
+    fingerprint.clear_abandoned(settings)
+    log = options.logs / f"cpython-{variant.name}.log"
+    with summary.step(f"CPython, {variant.name}", log) as result:
+        interpreter = cpython.interpreter(stack, settings, variant, options.profile, log)
+        result.append(f"{interpreter.release.version} ({interpreter.tag}), {_how(interpreter.fresh)}")
+    return interpreter
 
 
 def _how(fresh: bool) -> str:
@@ -83,4 +138,4 @@ def _try(settings: Settings, options: Options, folder: Path, summary: Summary) -
             )
         except BuildError as error:
             raise TestsFailed(str(error)) from None
-        result.append(pytest_closing(log.read_text(encoding="utf-8", errors="replace")) or "nothing ran")
+        result.append(suites.pytest_closing(log.read_text(encoding="utf-8", errors="replace")) or "nothing ran")

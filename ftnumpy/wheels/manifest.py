@@ -20,6 +20,7 @@ from ftnumpy.cpython import Interpreter
 from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.stack import Project, Release, Stack
 from ftnumpy.wheels.archive import Archive
+from ftnumpy.wheels.image import Image
 from ftnumpy.wheels.libraries import Library
 
 FORMAT = 1
@@ -27,13 +28,16 @@ FORMAT = 1
 
 @dataclass(frozen=True, kw_only=True)
 class Made:
-    """What a run of the session has in hand: ``interpreter`` is the one in the archive; ``commit`` is the toolchain's
-    own, None when it is in no git repository."""
+    """What a run of the session has in hand: ``interpreter`` is the one in the archive; ``image`` is what the wheel was
+    built in, by ``engine``, None where that was the machine itself; ``commit`` is the toolchain's own, None when it is
+    in no git repository."""
 
     stack: Stack
     interpreter: Interpreter
     archive: Archive
     wheel: Wheel
+    image: Image | None
+    engine: str | None
     commit: str | None
 
 
@@ -53,8 +57,7 @@ def manifest(made: Made, products: Sequence[Product]) -> bytes:
         "series": made.stack.series,
         "label": made.stack.local_version,
         "toolchain": {"commit": made.commit},
-        # Made on the machine itself; a container's image would be named here.
-        "image": None,
+        "image": _image(made),
         "cpython": _project(made.stack.cpython, made.interpreter.prefix),
         "numpy": _project(made.stack.numpy, made.wheel.path.parent)
         | {"wheel": made.wheel.version, "requires": list(made.stack.numpy.requires)},
@@ -62,6 +65,20 @@ def manifest(made: Made, products: Sequence[Product]) -> bytes:
         "files": [asdict(product) for product in products],
     }
     return (json.dumps(data, indent=1) + "\n").encode()
+
+
+def _image(made: Made) -> dict[str, object] | None:
+    """What the wheel was built in; None where that was the machine itself."""
+    if made.image is None:
+        return None
+    base = made.image.base
+    return {
+        "engine": made.engine,
+        "image": made.image.name,
+        "id": made.image.identity,
+        "base": {"kind": base.kind, "image": base.name, "id": base.identity, "glibc": base.glibc},
+        "compiler": made.image.compiler,
+    }
 
 
 def _project(project: Project, build: Path) -> dict[str, object]:

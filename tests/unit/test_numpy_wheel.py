@@ -51,7 +51,7 @@ def test_a_patched_wheel_has_a_local_version(
         compiler="",
         more={},
     )
-    assert numpy_wheel._version(plan, release) == version
+    assert numpy_wheel.version_of(plan, release) == version
 
 
 def test_the_version_is_set_in_its_one_line(tmp_path: Path) -> None:
@@ -81,9 +81,7 @@ def inspect(
     monkeypatch.setattr(venvs, "make_venv", lambda *_, **__: python)
     interpreter = Interpreter(python, tmp_path, "aa", replace(release, version="3.13.15"), "stock", False, gil)
     settings = read_settings({"FTNUMPY_CACHE": str(tmp_path / "cache")}, root=tmp_path)
-    numpy_wheel._inspect(
-        settings, interpreter, None, tmp_path / name, "2.4.6+ft1", tmp_path / "trial", tmp_path / "log"
-    )
+    numpy_wheel.inspect(settings, interpreter, None, tmp_path / name, "2.4.6+ft1", tmp_path / "trial", tmp_path / "log")
 
 
 def test_a_good_wheel_passes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Release) -> None:
@@ -132,9 +130,9 @@ def test_a_wheel_that_cannot_be_imported_is_an_error(
 
 def test_a_folder_must_have_one_wheel(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="has 0"):
-        numpy_wheel._only_wheel(tmp_path)
+        numpy_wheel.only_wheel(tmp_path)
     (tmp_path / "a.whl").touch()
-    assert numpy_wheel._only_wheel(tmp_path) == tmp_path / "a.whl"
+    assert numpy_wheel.only_wheel(tmp_path) == tmp_path / "a.whl"
     (tmp_path / "b.whl").touch()
     with pytest.raises(BuildError, match="has 2"):
-        numpy_wheel._only_wheel(tmp_path)
+        numpy_wheel.only_wheel(tmp_path)

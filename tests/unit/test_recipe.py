@@ -66,6 +66,7 @@ def stack(project: Project, monkeypatch: pytest.MonkeyPatch, patches: tuple[Patc
         test_requires=(),
         upstream_requires=(),
         others_requires=(),
+        container_requires=(),
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from ftnumpy import cpython, environment, errors, fingerprint, process, venvs
+from ftnumpy import cpython, environment, errors, fingerprint, process, suites, venvs
 from ftnumpy.console import Summary
 from ftnumpy.cpython import Interpreter
 from ftnumpy.environment import Environment
@@ -20,11 +20,14 @@ from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.options import Options
 from ftnumpy.settings import ROOT, Settings
 from ftnumpy.stack import PATCHED, Stack, read_stack
-from ftnumpy.wheels import archive, command, manifest, others, publish
+from ftnumpy.wheels import archive, command, manifest, on_stock, others, publish
 from ftnumpy.wheels.archive import Archive, Contents
+from ftnumpy.wheels.base import Base
+from ftnumpy.wheels.image import Image
 from ftnumpy.wheels.libraries import Library
 from ftnumpy.wheels.manifest import Made
 from ftnumpy.wheels.packages import Package
+from ftnumpy.wheels.wishes import Wishes
 
 NAME = "numpy-2.4.6+ft1-cp313-cp313t-manylinux_2_35_x86_64.whl"
 
@@ -66,6 +69,8 @@ def made(stack: Stack, settings: Settings) -> Made:
         interpreter=Interpreter(prefix / "bin" / "python3.13t", prefix, of_python, release, "ft1-c7", False),
         archive=Archive(contents=contents, zst=packed / zst, gz=packed / gz, fingerprint=of_archive, fresh=True),
         wheel=Wheel(numpy / NAME, "2.4.6+ft1", of_numpy, False),
+        image=None,
+        engine=None,
         commit="abc",
     )
 
@@ -125,6 +130,48 @@ def test_the_manifest_says_what_went_in(stack: Stack, settings: Settings, made: 
     assert [file["name"] for file in found["files"]] == [each.name for each in products if each.name != "manifest.json"]
 
 
+def test_the_manifest_names_what_the_wheel_was_built_in(made: Made) -> None:
+    image = Image(
+        name="localhost/made:1",
+        identity="abc",
+        fingerprint="def",
+        base=Base(name="manylinux", identity="123", kind="official", glibc="2.28"),
+        compiler="gcc 14",
+        fresh=True,
+    )
+    assert json.loads(manifest.manifest(replace(made, image=image, engine="podman 4.3.1"), []))["image"] == {
+        "engine": "podman 4.3.1",
+        "image": "localhost/made:1",
+        "id": "abc",
+        "base": {"kind": "official", "image": "manylinux", "id": "123", "glibc": "2.28"},
+        "compiler": "gcc 14",
+    }
+
+
+@pytest.mark.parametrize("works", [True, False])
+def test_the_wheel_is_tried_on_stock_with_numpys_patches_alone(
+    made: Made, settings: Settings, monkeypatch: pytest.MonkeyPatch, works: bool
+) -> None:
+    def make_venv(settings: Settings, base: Path, folder: Path, requires: list[str | Path], **_: object) -> Path:
+        assert requires == [made.wheel.path, *made.stack.test_requires]
+        return folder / "bin" / "python"
+
+    def run(argv: list[str], *, log: Path, **_: object) -> None:
+        assert "--applied=patches/a.patch" in argv
+        log.write_text("===== 3 passed in 1.00s =====\n")
+        if not works:
+            raise errors.CommandFailed("NumPy's patches", "exit status 1", log, ["1 failed"])
+
+    monkeypatch.setattr(venvs, "make_venv", make_venv)
+    monkeypatch.setattr(process, "run", run)
+    words = (made.stack, settings, made.interpreter, made.wheel, ["patches/a.patch"], settings.root / "log")
+    if works:
+        assert on_stock.try_it(*words) == "3 passed in 1.00s"
+        return
+    with pytest.raises(errors.TestsFailed, match="1 failed"):
+        on_stock.try_it(*words)
+
+
 def test_the_bill_changes_with_what_is_made_and_with_nothing_else(made: Made) -> None:
     bill = json.loads(manifest.bill(made))
     assert manifest.bill(made) == manifest.bill(made)
@@ -143,12 +190,15 @@ def session(made: Made, settings: Settings, monkeypatch: pytest.MonkeyPatch, tmp
     """Run the session on builds that are there."""
     built = Environment(tmp_path, tmp_path / "python", made.interpreter, made.wheel)
     monkeypatch.setattr(environment, "user_environment", lambda *_: built)
-    monkeypatch.setattr(cpython, "interpreter", lambda *_, prefix: made.interpreter)
+    monkeypatch.setattr(cpython, "interpreter", lambda *_, prefix=None: made.interpreter)
     monkeypatch.setattr(archive, "archive", lambda *_: made.archive)
     monkeypatch.setattr(command, "git_line", lambda *_: None)
     monkeypatch.setattr(others, "try_them", lambda *_: {"scipy": "1"})
+    monkeypatch.setattr(on_stock, "try_it", lambda *_: "3 passed")
+    monkeypatch.setattr(suites, "applied", lambda *_: [])
     options = Options(variant=PATCHED, profile="default", minutes=1, seed=0, logs=tmp_path / "logs")
-    return lambda: command.run(None, made.stack, settings, options, Summary("wheels"))
+    wishes = Wishes(url=None, image=None, container=False)
+    return lambda: command.run(wishes, made.stack, settings, options, Summary("wheels"))
 
 
 def test_the_session_tries_what_it_has_put_there(

@@ -1,0 +1,168 @@
+"""The container image with the patched interpreter at ``/opt/python/cp313-cp313t``, made once for what goes into it."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ftnumpy import cpython, fingerprint, patchqueue, prerequisites, process, recipe, sources, venvs
+from ftnumpy.cpython import Interpreter
+from ftnumpy.errors import BuildError
+from ftnumpy.git import git
+from ftnumpy.recipe import Recipe
+from ftnumpy.settings import Settings
+from ftnumpy.stack import PATCHED, Release, Stack
+from ftnumpy.wheels import engine as engines
+from ftnumpy.wheels.base import Base
+from ftnumpy.wheels.engine import Engine
+
+HERE = Path(__file__).parent
+CONTAINERFILE, LIBRARIES, TOOLS = (HERE / name for name in ("Containerfile", "libraries.sh", "tools.sh"))
+
+PREFIX = PurePosixPath("/opt/python/cp313-cp313t")
+TREE, STAGE = PurePosixPath("/tree"), PurePosixPath("/stage")
+BUILD_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Image:
+    """An image that the engine has.  ``identity`` is the engine's, ``fingerprint`` that of what went into it;
+    ``compiler`` is what the C compiler in it says it is."""
+
+    name: str
+    identity: str
+    fingerprint: str
+    base: Base
+    compiler: str
+    fresh: bool
+
+
+def get(stack: Stack, settings: Settings, interpreter: Interpreter, engine: Engine, base: Base, log: Path) -> Image:
+    """The image on ``base``, found again or made now.
+
+    ``interpreter`` is the patched one of this machine: it fetches the packages.  Raises `BuildError` and what fetching
+    raises.
+    """
+    plan = recipe.read_recipe(stack, stack.cpython, PATCHED, "default", f"{base.name} {base.identity}", {})
+    packages = venvs.packages(
+        settings,
+        interpreter.python,
+        stack.numpy.requires,
+        what="NumPy's build requirements",
+        log=log,
+        glibc=base.glibc,
+    )
+    files = {file.name: patchqueue.sha256(file) for file in (CONTAINERFILE, LIBRARIES, TOOLS)}
+    inputs = plan.inputs(interpreter.release) | files | {"requires": " ".join(stack.numpy.requires)}
+    identity = fingerprint.fingerprint(inputs)
+    name = f"localhost/ftnumpy-{stack.local_version}:{identity[:16]}"
+    with fingerprint.lock(settings, f"image-{identity[:16]}"):
+        fresh = engines.image_id(engine, name) is None
+        if fresh:
+            _make(stack, settings, plan, interpreter.release, engine, base, packages, name, log)
+    made = engines.image_id(engine, name)
+    if made is None:
+        raise BuildError(f"{engine.name} has made {name} and no longer has it (log: {log}); run again")
+    return Image(
+        name=name, identity=made, fingerprint=identity, base=base, compiler=_compiler(engine, name), fresh=fresh
+    )
+
+
+def _make(
+    stack: Stack,
+    settings: Settings,
+    plan: Recipe,
+    release: Release,
+    engine: Engine,
+    base: Base,
+    packages: Path,
+    name: str,
+    log: Path,
+) -> None:
+    settings.work.mkdir(parents=True, exist_ok=True)
+    work = Path(tempfile.mkdtemp(prefix="image-", dir=settings.work))
+    # It gets its name when it has been looked at.
+    untried = f"{name}-untried"
+    try:
+        commit, tag = _fill(stack, settings, plan, release, packages, work, log)
+        engines.run(
+            engine,
+            ["build", *engine.arguments, f"--build-arg=BASE={base.name}", f"--tag={untried}", work / "context"],
+            what=f"{engine.name}: make {name}",
+            log=log,
+            timeout=BUILD_SECONDS,
+        )
+        python = [engine.name, "run", "--rm", *engine.arguments, untried, str(PREFIX / "bin" / "python3.13t")]
+        cpython.inspect(python, release, tag, commit, False, log)
+        engines.run(engine, ["tag", untried, name], what=f"{engine.name}: name {name}", log=log)
+    finally:
+        engines.ask(engine, ["rmi", untried])
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _fill(
+    stack: Stack, settings: Settings, plan: Recipe, release: Release, packages: Path, work: Path, log: Path
+) -> tuple[str, str]:
+    """Make the folder ``context`` in ``work``; returns the commit of the patched sources and the queue's tag."""
+    context = work / "context"
+    context.mkdir()
+    tree = work / "tree"
+    patchqueue.make_tree(sources.fetch(release, stack.channels, settings).path, plan.patches, tree)
+    commit = git(tree, "rev-parse", "--short=10", "HEAD").decode().strip()
+    epoch = git(tree, "log", "-1", "--format=%ct").decode().strip()
+    process.run(
+        ["tar", "-C", tree, "--exclude=./.git", "--owner=0", "--group=0", "-cf", context / "tree.tar", "."],
+        what="pack CPython's sources",
+        log=log,
+    )
+    tag = cpython.tag_of(stack, plan)
+    (context / "compile.sh").write_text(_script(plan, settings.jobs, tag, commit, epoch), encoding="utf-8")
+    shutil.copyfile(CONTAINERFILE, context / CONTAINERFILE.name)
+    words = {
+        "@PACKAGES@": prerequisites.packages("dnf", [need for need in prerequisites.NEEDS if not need.optional]),
+        "@REQUIRES@": stack.numpy.requires,
+    }
+    for script in (LIBRARIES, TOOLS):
+        text = script.read_text(encoding="utf-8")
+        for placeholder, meant in words.items():
+            text = text.replace(placeholder, shlex.join(meant))
+        (context / script.name).write_text(text, encoding="utf-8")
+    shutil.copytree(packages, context / "packages", ignore=shutil.ignore_patterns("*.json"))
+    return commit, tag
+
+
+def _script(plan: Recipe, jobs: int, tag: str, commit: str, epoch: str) -> str:
+    """The shell script that compiles and installs the patched CPython below `STAGE`, with its final prefix."""
+    variables = cpython.make_variables(tag, commit, Path(TREE))
+    configure = ["./configure", f"--prefix={PREFIX}", *plan.options]
+    # As in ftnumpy/cpython.py: the date is for the compilation alone.
+    compile_ = ["env", f"SOURCE_DATE_EPOCH={epoch}", "make", f"-j{jobs}", *variables]
+    install = ["make", "install", f"DESTDIR={STAGE}", *variables]
+    staged = f"{STAGE}{PREFIX}"
+    return "\n".join(
+        [
+            "# Made by ftnumpy/wheels/image.py.",
+            "set -e",
+            f"mkdir {TREE}",
+            f"tar -C {TREE} -xf /ftnumpy/tree.tar",
+            f"cd {TREE}",
+            shlex.join(configure),
+            shlex.join(compile_),
+            shlex.join(install),
+            # Nobody tests or embeds this interpreter, or looks for its lines.
+            f"rm -rf {staged}/lib/python3.13t/test {staged}/lib/python3.13t/config-3.13t-*/*.a {staged}/lib/*.a",
+            f"strip --strip-debug {staged}/bin/python3.13t {staged}/lib/python3.13t/lib-dynload/*.so",
+            "",
+        ]
+    )
+
+
+def _compiler(engine: Engine, name: str) -> str:
+    answers = (
+        engines.ask(engine, ["run", "--rm", *engine.arguments, name, compiler, "--version"])
+        for compiler in ("gcc", "g++")
+    )
+    return "; ".join(answer.stdout.partition("\n")[0].strip() for answer in answers)
