@@ -108,7 +108,7 @@ def scaling(session: nox.Session) -> None:
 
 @nox.session
 def wheels(session: nox.Session) -> None:
-    """Pack interpreter and wheel for pip, uv and tar, into a folder to serve (--url URL)."""
+    """Build the wheel in a container, pack it and the interpreter for pip, uv and tar (--url, --image)."""
     ftnumpy(session)
 
 
