@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -25,13 +26,7 @@ REVISION = "1"
 SECONDS = 5400.0
 STRESS_SECONDS = 10
 
-IMPORT = """
-import sys, warnings
-warnings.simplefilter("error")
-import numpy, numpy.fft, numpy.linalg, numpy.random
-assert not sys._is_gil_enabled()
-print(numpy.__version__, sys.version)
-"""
+IMPORT = "import sys, numpy, numpy.fft, numpy.linalg, numpy.random; assert not sys._is_gil_enabled()"
 
 
 def wheel(
@@ -130,7 +125,7 @@ def configuration(
     """cibuildwheel's configuration, as TOML."""
     test = "python -I -m pytest -p no:cacheprovider -q --timeout=600"
     commands = [
-        f"python -I -c {json.dumps(IMPORT.strip())}",
+        f"python -I -W error -c {shlex.quote(IMPORT)}",
         f"{test} --applied={','.join(patches)} {{project}}/tests/patches",
         f"python {{project}}/tests/stress/kernel.py --seconds {STRESS_SECONDS} --seed 1",
     ]

@@ -19,6 +19,9 @@ from ftnumpy.wheels import engine as engines
 from ftnumpy.wheels.base import Base
 from ftnumpy.wheels.engine import Engine
 
+# Goes into the fingerprint: raise it when this file changes what it makes.
+REVISION = "1"
+
 HERE = Path(__file__).parent
 CONTAINERFILE, LIBRARIES, TOOLS = (HERE / name for name in ("Containerfile", "libraries.sh", "tools.sh"))
 
@@ -46,7 +49,9 @@ def get(stack: Stack, settings: Settings, interpreter: Interpreter, engine: Engi
     ``interpreter`` is the patched one of this machine: it fetches the packages.  Raises `BuildError` and what fetching
     raises.
     """
-    plan = recipe.read_recipe(stack, stack.cpython, PATCHED, "default", f"{base.name} {base.identity}", {})
+    plan = recipe.read_recipe(
+        stack, stack.cpython, PATCHED, "default", f"{base.name} {base.identity}", {"revision": REVISION}
+    )
     packages = venvs.packages(
         settings,
         interpreter.python,
@@ -152,9 +157,10 @@ def _script(plan: Recipe, jobs: int, tag: str, commit: str, epoch: str) -> str:
             shlex.join(configure),
             shlex.join(compile_),
             shlex.join(install),
-            # Nobody tests or embeds this interpreter, or looks for its lines.
-            f"rm -rf {staged}/lib/python3.13t/test {staged}/lib/python3.13t/config-3.13t-*/*.a {staged}/lib/*.a",
+            # Nobody runs CPython's own tests there, or looks for its lines; tests of the patches embed the interpreter.
+            f"rm -rf {staged}/lib/python3.13t/test",
             f"strip --strip-debug {staged}/bin/python3.13t {staged}/lib/python3.13t/lib-dynload/*.so",
+            f"strip --strip-debug {staged}/lib/*.a {staged}/lib/python3.13t/config-3.13t-*/*.a",
             "",
         ]
     )

@@ -326,7 +326,11 @@ def chosen(settings: Settings) -> Options:
 
 
 def test_what_runs(settings: Settings, made: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    left_out = {"tests/patches/test_a.py::test_b": "it can't", "test.test_c.*": "it can't either"}
+    left_out = {
+        "tests/patches/test_a.py::test_b": "it can't",
+        "test.test_c.*": "it can't either",
+        "numpy/tests/test_d.py::test_e": "nor can it",
+    }
     monkeypatch.setitem(EXCLUDED, "tsan", left_out)
     for queue, files in (
         ("patches", ("numpy/_core/tests/test_multithreading.py", "numpy/random/tests/test_direct.py", "numpy/tests.c")),
@@ -348,12 +352,23 @@ def test_what_runs(settings: Settings, made: Environment, monkeypatch: pytest.Mo
     cpython = plan["CPython's tests of the patches"].command
     assert cpython[0] == made.interpreter.python and "--ignore=test.test_c.*" in cpython
     assert not any("test_a.py" in str(word) for word in cpython)
+    assert "--deselect=numpy/tests/test_d.py::test_e" in plan["NumPy's tests of threads"].command
+    assert [len(each.excluded) for each in plan.values()][:4] == [1, 1, 1, 1]
     assert cpython[-2:] == ["test_capi.test_mem", "test_module"]
     assert plan["NumPy's tests of the patches"].command[-2:] == ["--pyargs", "numpy.random.tests.test_direct"]
     asan = runs(settings, made, "asan", patches[1:], chosen(settings))
     assert {each.name for each in asan} == plan.keys() - {"CPython's tests of the patches"}
     seconds = [float(plan[name].command[3]) for name in plan if name.startswith("stress")]
     assert sum(seconds) == pytest.approx(60) and all(plan[name].command[5] == "7" for name in list(plan)[4:])
+
+
+def test_what_is_left_out_is_there() -> None:
+    """A test that gets another name would run again under the sanitizer, and its entry stay."""
+    patched = "".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "patches").glob("*.patch")))
+    for test in (test for tests in EXCLUDED.values() for test in tests):
+        file, _, name = test.partition("::")
+        text = patched if file.startswith("numpy/") else (ROOT / file).read_text(encoding="utf-8")
+        assert f"def {name}(" in text
 
 
 @pytest.fixture

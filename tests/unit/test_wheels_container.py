@@ -267,6 +267,11 @@ def test_cibuildwheel_understands_its_configuration(stack: Stack, plan: Recipe, 
     assert table["config-settings"]["setup-args"] == list(plan.options)
     assert any("--applied=patches/0001-a.patch" in command for command in table["test-command"])
     assert "--only-plat" in table["repair-wheel-command"]
+    for command in table["test-command"]:
+        words = shlex.split(command)
+        assert words[0] == "python"
+        if "-c" in words:
+            compile(words[words.index("-c") + 1], "test-command", "exec")
     understood = subprocess.run(
         [sys.executable, "-c", UNDERSTOOD, file], capture_output=True, text=True, cwd=tmp_path, check=False
     )
