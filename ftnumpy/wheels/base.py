@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import importlib.resources
+import os
 import platform
 import shutil
 import tempfile
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ftnumpy import apt_mirrors, console, fingerprint, prerequisites, process
+from ftnumpy import apt_mirrors, compiler, console, fingerprint, prerequisites, process
 from ftnumpy.download import NotThere, Place, read_page
 from ftnumpy.errors import BuildError, CommandFailed, PrerequisiteError, SourceError
 from ftnumpy.settings import Settings
@@ -91,12 +92,11 @@ def _official_or_own(settings: Settings, engine: Engine, log: Path) -> tuple[str
         if engines.image_id(engine, name) is None:
             _pull(settings, engine, name, log)
         return name, "official"
-    except (BuildError, SourceError) as error:
-        # The first line says what, the last ones of an engine's output why.
+    except (CommandFailed, SourceError) as error:
         reasons.append(f"{POLICY}, the official image: {_short(error)}")
     try:
         own = _own(settings, engine, log)
-    except (BuildError, PrerequisiteError, SourceError) as error:
+    except (CommandFailed, PrerequisiteError, SourceError) as error:
         reasons.append(f"an image of this machine's distribution: {_short(error)}")
         raise SourceError(
             "\n".join(
@@ -114,6 +114,7 @@ def _official_or_own(settings: Settings, engine: Engine, log: Path) -> tuple[str
 
 
 def _short(error: Exception) -> str:
+    """Why, in a line: of a command what it said last."""
     if isinstance(error, CommandFailed):
         return engines.last_line("\n".join(error.last_lines))
     return str(error).splitlines()[0]
@@ -143,7 +144,7 @@ def _make(settings: Settings, engine: Engine, name: str, codename: str, packages
         raise SourceError("FTNUMPY_OFFLINE is set, and making one takes packages from a Debian mirror")
     if shutil.which("debootstrap") is None or not codename:
         raise PrerequisiteError("there is no debootstrap on PATH (Debian and Ubuntu have a package of this name)")
-    if not engines.is_root():
+    if os.geteuid() != 0:
         raise PrerequisiteError("debootstrap must be run by root")
     settings.work.mkdir(parents=True, exist_ok=True)
     work = Path(tempfile.mkdtemp(prefix="base-", dir=settings.work))
@@ -175,7 +176,7 @@ def _bootstrap(root: Path, codename: str, packages: list[str], log: Path) -> Non
         ],
         what=f"make a minimal {codename}",
         log=log,
-        env=engines.Engine(name="").environment
+        env=compiler.clean_environment()
         | {f"{scheme}_proxy": proxy for scheme, proxy in place.route.proxies.items() if proxy},
         timeout=BOOTSTRAP_SECONDS,
     )

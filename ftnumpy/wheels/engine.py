@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -159,7 +158,3 @@ def version(engine: Engine) -> str:
 def last_line(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1].strip() if lines else "it gave no reason"
-
-
-def is_root() -> bool:
-    return os.geteuid() == 0

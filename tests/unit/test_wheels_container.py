@@ -157,6 +157,12 @@ def test_without_any_image_the_error_gives_both_reasons_and_a_way(
     assert not offline or not any(line.startswith("pull") for line in told(bin_folder))
 
 
+def test_a_full_disk_does_not_lead_to_another_image(bin_folder: Path, settings: Settings, tmp_path: Path) -> None:
+    docker = fake(bin_folder, "docker", "image*) exit 1;;\npull*) echo no space left on device >&2; exit 125;;")
+    with pytest.raises(BuildError, match="no space is left where docker keeps images"):
+        base.get(settings, docker, None, tmp_path / "log")
+
+
 def test_our_own_image_is_made_where_the_official_one_can_not_be_pulled(
     bin_folder: Path, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +178,7 @@ pull*) echo no such host >&2; exit 125;;
 import*) echo >{shlex.quote(str(have))};;
 run*getconf*) echo glibc 2.36;;""",
     )
-    monkeypatch.setattr(engines, "is_root", lambda: True)
+    monkeypatch.setattr(base.os, "geteuid", lambda: 0)
     place = base.Place(url="http://mirror.invalid/debian", route=base.apt_mirrors.Route())
     monkeypatch.setattr(base, "_having", lambda mirrors, codename: iter([place]))
     made, _ = base.get(settings, docker, None, tmp_path / "log")
