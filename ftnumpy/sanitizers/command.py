@@ -15,7 +15,7 @@ from ftnumpy.census.report import write
 from ftnumpy.console import Summary
 from ftnumpy.errors import BuildError, PrerequisiteError, SanitizerFindings, TestsFailed
 from ftnumpy.options import Options
-from ftnumpy.sanitizers import touched
+from ftnumpy.sanitizers import known_answer, touched
 from ftnumpy.sanitizers.known import Finding, read_known, sort_out
 from ftnumpy.sanitizers.reports import Report, read_folder
 from ftnumpy.sanitizers.runs import Run, runs
@@ -25,6 +25,7 @@ from ftnumpy.stack import Stack
 FLAGS = {"tsan": "-fsanitize=thread", "asan": "-fsanitize=address,undefined"}
 NAMES = {"tsan": "ThreadSanitizer", "asan": "AddressSanitizer and UndefinedBehaviorSanitizer"}
 FORMAT = 1
+UBSAN_PATH = Path(__file__).with_name("ubsan_path.c")
 
 # Whoever shows the stacks of a program that hangs reads the frames of threads that run; what CPython's own list means
 # with 'dump_traceback', whose parts the compiler inlines or not.
@@ -49,14 +50,25 @@ def run(stack: Stack, settings: Settings, options: Options, summary: Summary) ->
     suppressions = options.logs / "suppressions.txt"
     suppressions.write_text("\n".join([*lines, *SUPPRESSIONS, ""]), encoding="utf-8")
 
+    if tool == "asan":
+        _compile_ubsan_path(settings, options.logs / UBSAN_PATH.with_suffix(".so").name)
+
+    def variables(folder: Path) -> dict[str, str]:
+        return suites.tests_variables(made) | environment_variables(
+            settings, tool, folder / "of", suppressions, options.logs
+        )
+
+    folder = options.logs / "reports" / "known-answer"
+    folder.mkdir(parents=True)
+    with summary.step("a mistake made on purpose") as result:
+        result.append(known_answer.prove(made, tool, variables(folder), folder))
     plan = runs(settings, made, tool, suites.applied(stack, settings, options.variant), options)
     reports: list[tuple[str, Report]] = []
     failures: list[str] = []
     for each in plan:
         folder = options.logs / "reports" / _slug(each.name)
         folder.mkdir(parents=True)
-        variables = suites.tests_variables(made) | environment_variables(settings, tool, folder / "of", suppressions)
-        found = _run(each, variables, folder, options.logs / f"{_slug(each.name)}.log", summary, failures)
+        found = _run(each, variables(folder), folder, options.logs / f"{_slug(each.name)}.log", summary, failures)
         reports += [(each.name, report) for report in found]
     findings = sort_out(reports, known, touch.touched)
     kept = _keep(settings, options, tool, plan, findings, failures)
@@ -96,8 +108,20 @@ def probe(settings: Settings, tool: str) -> None:
         )
 
 
-def environment_variables(settings: Settings, tool: str, log: Path, suppressions: Path) -> dict[str, str]:
-    """For a run whose reports go to files that begin with ``log``."""
+def _compile_ubsan_path(settings: Settings, library: Path) -> None:
+    process.run(
+        [
+            *(settings.cc, "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"),
+            *("-Wl,--no-as-needed", "-o", library, UBSAN_PATH, "-lubsan"),
+        ],
+        what=f"compile {UBSAN_PATH.name}",
+        log=library.with_suffix(".log"),
+        env=compiler.clean_environment(),
+    )
+
+
+def environment_variables(settings: Settings, tool: str, log: Path, suppressions: Path, folder: Path) -> dict[str, str]:
+    """For a run whose reports go to files that begin with ``log``; ``folder`` has what is made of `UBSAN_PATH`."""
     # A report must not change how a test's child ends, and tests that crash on purpose want the crash.
     general = "handle_segv=0:handle_abort=0:allocator_may_return_null=1"
     # To ASan only the first error of a process is a report: what follows it is not to be trusted.
@@ -109,7 +133,8 @@ def environment_variables(settings: Settings, tool: str, log: Path, suppressions
         # In one file the two would write over each other.
         "asan": {
             "ASAN_OPTIONS": f'log_path="{log}":{general}:detect_leaks=0',
-            "UBSAN_OPTIONS": f'log_path="{log}-undefined":{general}:print_stacktrace=1',
+            "UBSAN_OPTIONS": f'log_path="{log}":{general}:print_stacktrace=1',
+            "FTNUMPY_UBSAN_LOG": f"{log}-undefined",
         },
     }
     # OpenBLAS is not built by us, so a sanitizer doesn't see how its threads wait for each other.
@@ -120,8 +145,13 @@ def environment_variables(settings: Settings, tool: str, log: Path, suppressions
         "NPY_AVAILABLE_MEM": suites.NUMPY_MEMORY,
         **options[tool],
         # The interpreter of tsan has the runtime itself.
-        **(compiler.preload(settings, tool) if tool == "asan" else {}),
+        **(_preload(settings, folder) if tool == "asan" else {}),
     }
+
+
+def _preload(settings: Settings, folder: Path) -> dict[str, str]:
+    libraries = compiler.preload(settings, "asan")["LD_PRELOAD"]
+    return {"LD_PRELOAD": f"{libraries} {folder / UBSAN_PATH.with_suffix('.so').name}"}
 
 
 def _run(

@@ -19,7 +19,7 @@ from ftnumpy.git import create_repository, git
 from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.options import Options
 from ftnumpy.patchqueue import BASE
-from ftnumpy.sanitizers import command, touched
+from ftnumpy.sanitizers import command, known_answer, touched
 from ftnumpy.sanitizers.known import Known, read_known, sort_out
 from ftnumpy.sanitizers.reports import Frame, plain_name, read
 from ftnumpy.sanitizers.runs import EXCLUDED, Run, runs
@@ -399,6 +399,7 @@ def session(
     monkeypatch.setattr(suites, "applied", lambda *_: [])
     monkeypatch.setattr(touched, "find", lambda *_: Touch(touched=TOUCHED, suppressions="race:x\n"))
     monkeypatch.setattr(command, "runs", some)
+    monkeypatch.setattr(known_answer, "prove", lambda *_: "it did")
     monkeypatch.setattr(process, "run", run)
     return writes, fails
 
@@ -407,6 +408,26 @@ def start(stack: Stack, settings: Settings) -> str:
     options = chosen(settings)
     options.logs.mkdir(parents=True, exist_ok=True)
     return command.run(stack, settings, options, Summary("tsan"))
+
+
+@pytest.mark.parametrize("sees", [True, False])
+def test_a_sanitizer_that_reports_no_mistake_is_not_trusted(made: Environment, tmp_path: Path, sees: bool) -> None:
+    folder = tmp_path / "reports"
+    folder.mkdir()
+    report = RACE if sees else ""
+    made.python.write_text(f"#!/bin/sh\ncat >of.1 <<'END'\n{report}\nEND\n")
+    made.python.chmod(0o755)
+    if sees:
+        assert known_answer.prove(made, "tsan", {"PATH": "/bin"}, folder) == "reported as it should: data race"
+        return
+    with pytest.raises(PrerequisiteError, match=r"does not report .*\(data race\).*It reported: nothing"):
+        known_answer.prove(made, "tsan", {"PATH": "/bin"}, folder)
+
+
+def test_each_sanitizer_must_see_a_mistake_of_each_kind_that_it_is_for() -> None:
+    assert known_answer.PROGRAMS.keys() == known_answer.KINDS.keys() == command.FLAGS.keys()
+    for program in known_answer.PROGRAMS.values():
+        compile(program, "known answer", "exec")
 
 
 def test_known_reports_pass_and_all_are_kept(stack: Stack, settings: Settings, session: Any) -> None:

@@ -1,0 +1,63 @@
+"""Programs with a mistake that the sanitizer must report: unless it does, no report means nothing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from ftnumpy.environment import Environment
+from ftnumpy.errors import PrerequisiteError
+from ftnumpy.sanitizers.reports import read_folder
+
+SECONDS = 300.0
+
+# Two threads store into one array; a pause between two stores would make them take turns.
+RACE = """
+import threading
+import numpy as np
+array, barrier = np.zeros(100_000), threading.Barrier(2)
+def store(value):
+    for _ in range(100):
+        barrier.wait()
+        array[:] = value
+threads = [threading.Thread(target=store, args=(value,)) for value in (1, 2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+"""
+# A sum that has no value in C, then a view that reaches beyond the memory of its array.
+MISTAKES = """
+import numpy as np
+np.full(10, 2**63 - 1) + 1
+np.lib.stride_tricks.as_strided(np.zeros(1), (1000,), (8,)).copy()
+"""
+PROGRAMS = {"tsan": RACE, "asan": MISTAKES}
+
+# The kinds of report that must be among those of the program.
+KINDS = {"tsan": ("data race",), "asan": ("signed integer overflow", "heap-buffer-overflow")}
+
+
+def prove(made: Environment, tool: str, variables: Mapping[str, str], folder: Path) -> str:
+    """Run the program with the environment ``variables``, which send reports into ``folder``; returns what was found.
+
+    Raises `PrerequisiteError` when a kind of report is missing.
+    """
+    done = subprocess.run(
+        [made.python, "-I", "-c", PROGRAMS[tool]],
+        env=variables,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        check=False,
+    )
+    kinds = {report.kind for report in read_folder(folder)}
+    missing = [kind for kind in KINDS[tool] if not any(re.match(re.escape(kind), found) for found in kinds)]
+    if missing:
+        raise PrerequisiteError(
+            f"the sanitizer does not report a mistake that was made for it to find ({', '.join(missing)}), so no "
+            f"report would mean nothing here. It reported: {', '.join(sorted(kinds)) or 'nothing'}\n"
+            f"{done.stderr[-2000:]}"
+        )
+    return f"reported as it should: {', '.join(KINDS[tool])}"
