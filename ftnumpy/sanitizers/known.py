@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,8 @@ REFERENCE = re.compile(r"(?:gh-\d+(?:, gh-\d+)*|[Tt]ools/[\w./-]+|not reported)\
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """A mistake of upstream's.  ``kind`` and ``functions`` are those of `Report.key`; ``why`` says what it is, and why
-    it is not ours."""
+    """A mistake of upstream's.  ``kind`` and ``functions`` are those of `Report.key`, or patterns of such with ``*``;
+    ``why`` says what it is, and why it is not ours."""
 
     tool: str
     kind: str
@@ -34,6 +36,13 @@ class Known:
     @property
     def key(self) -> tuple[str, tuple[str, ...]]:
         return self.kind, tuple(sorted(self.functions))
+
+    def knows(self, kind: str, functions: tuple[str, ...]) -> bool:
+        return (
+            fnmatchcase(kind, self.kind)
+            and len(functions) == len(self.functions)
+            and any(all(map(fnmatchcase, functions, order)) for order in permutations(self.functions))
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +111,6 @@ def sort_out(reports: Iterable[tuple[str, Report]], known: Sequence[Known], touc
     by_key: dict[tuple[str, tuple[str, ...]], list[tuple[str, Report]]] = {}
     for run, report in reports:
         by_key.setdefault(report.key, []).append((run, report))
-    entries = {entry.key: entry for entry in known}
     findings = []
     for key, group in by_key.items():
         ours = [(report, frame) for _, report in group for frame in _frames(report) if touched.holds(frame)]
@@ -114,7 +122,7 @@ def sort_out(reports: Iterable[tuple[str, Report]], known: Sequence[Known], touc
                 count=len(group),
                 runs=tuple(dict.fromkeys(run for run, _ in group)),
                 example=example.text,
-                known=None if ours else entries.get(key),
+                known=None if ours else next((entry for entry in known if entry.knows(*key)), None),
                 ours=str(ours[0][1]) if ours else None,
             )
         )

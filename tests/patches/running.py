@@ -44,7 +44,8 @@ def ended(
     """Run ``command``; returns its exit status (negative: a signal) and what it wrote on output and error."""
     env = {name: value for name, value in os.environ.items() if name not in IGNORED} | environment
     if preload is not None:
-        env["LD_PRELOAD"] = str(preload)
+        # A sanitizer's runtime, which must stay the first.
+        env["LD_PRELOAD"] = f"{env.get('LD_PRELOAD', '')} {preload}".strip()
     try:
         done = subprocess.run(
             [str(word) for word in command], env=env, timeout=timeout, capture_output=True, text=True, check=False

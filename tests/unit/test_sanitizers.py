@@ -22,7 +22,7 @@ from ftnumpy.patchqueue import BASE
 from ftnumpy.sanitizers import command, known_answer, touched
 from ftnumpy.sanitizers.known import Known, read_known, sort_out
 from ftnumpy.sanitizers.reports import Frame, plain_name, read
-from ftnumpy.sanitizers.runs import EXCLUDED, Run, runs
+from ftnumpy.sanitizers.runs import EXCLUDED, UNFIT, Run, runs
 from ftnumpy.sanitizers.touched import Touch, Touched
 from ftnumpy.settings import ROOT, Settings
 from ftnumpy.stack import TSAN, Stack, read_stack
@@ -181,6 +181,23 @@ def test_what_patches_touch_is_never_known(lines: tuple[tuple[int, int], ...]) -
     here = replace(TOUCHED, lines={"numpy/_core/src/common/hash.cpp": lines})
     (found,) = sort_out([("a", race)], [KNOWN], here)
     assert found.known is None and found.ours == "resize ../numpy/_core/src/common/hash.cpp:5"
+
+
+@pytest.mark.parametrize(
+    ("kind", "functions", "knows"),
+    [
+        ("data race", ("list_*", "resize"), True),
+        ("data race", ("resize", "list_*"), True),
+        ("data *", ("*", "*"), True),
+        ("data race", ("*",), False),
+        ("use-*", ("*", "*"), False),
+        ("data race", ("list_*", "list_*"), False),
+    ],
+)
+def test_an_entry_may_be_a_pattern(kind: str, functions: tuple[str, ...], knows: bool) -> None:
+    (race,) = read(RACE)
+    entry = replace(KNOWN, kind=kind, functions=functions)
+    assert (sort_out([("a", race)], [entry], TOUCHED)[0].known is entry) == knows
 
 
 def test_helpers_that_patches_touch_are_ours_but_what_allocated_the_memory_is_not() -> None:
@@ -357,7 +374,8 @@ def test_what_runs(settings: Settings, made: Environment, monkeypatch: pytest.Mo
     assert cpython[-2:] == ["test_capi.test_mem", "test_module"]
     assert plan["NumPy's tests of the patches"].command[-2:] == ["--pyargs", "numpy.random.tests.test_direct"]
     asan = runs(settings, made, "asan", patches[1:], chosen(settings))
-    assert {each.name for each in asan} == plan.keys() - {"CPython's tests of the patches"}
+    unfit = {f"stress: {kind.replace('_', ' ')}" for kind in UNFIT["asan"]}
+    assert {each.name for each in asan} == plan.keys() - {"CPython's tests of the patches"} - unfit
     seconds = [float(plan[name].command[3]) for name in plan if name.startswith("stress")]
     assert sum(seconds) == pytest.approx(60) and all(plan[name].command[5] == "7" for name in list(plan)[4:])
 
@@ -368,7 +386,8 @@ def test_what_is_left_out_is_there() -> None:
     for test in (test for tests in EXCLUDED.values() for test in tests):
         file, _, name = test.partition("::")
         text = patched if file.startswith("numpy/") else (ROOT / file).read_text(encoding="utf-8")
-        assert f"def {name}(" in text
+        assert not name or f"def {name}" in text
+    assert {kind for unfit in UNFIT.values() for kind in unfit} <= {kind.name for kind in kinds.KINDS}
 
 
 @pytest.fixture
