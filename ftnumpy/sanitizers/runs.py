@@ -83,7 +83,10 @@ EXCLUDED: dict[str, dict[str, str]] = {
         ),
         "tests/patches/test_nested_critical_sections_take_no_lock.py": COUNTING,
         "tests/patches/test_raw_memory_comes_from_mimalloc.py::test_the_c_library_is_not_asked": COUNTING,
+        "tests/patches/test_raw_memory_comes_from_mimalloc.py::test_threads_that_come_and_go": MEASURING,
+        "tests/patches/test_raw_memory_comes_from_mimalloc.py::test_what_one_thread_makes_and_another": MEASURING,
         "tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_calls_take_no_lock": COUNTING,
+        "tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_a_ufunc_s_cache_goes_with_it": MEASURING,
     },
     "asan": {"tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_a_ufunc_s_cache_goes_with_it": MEASURING},
 }
