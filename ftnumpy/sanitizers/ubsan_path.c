@@ -11,16 +11,13 @@
 
 typedef void set_report_path(const char *);
 
-__attribute__((constructor)) static void
-set_path(void)
-{
+__attribute__((constructor)) static void set_path(void) {
     const char *path = getenv("FTNUMPY_UBSAN_LOG");
     void *runtime = dlopen("libubsan.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (path == NULL || runtime == NULL) {
         return;
     }
-    set_report_path *set =
-        (set_report_path *)dlsym(runtime, "__sanitizer_set_report_path");
+    set_report_path *set = (set_report_path *)dlsym(runtime, "__sanitizer_set_report_path");
     if (set != NULL) {
         set(path);
     }
