@@ -25,6 +25,8 @@ from ftnumpy.stack import Stack
 FLAGS = {"tsan": "-fsanitize=thread", "asan": "-fsanitize=address,undefined"}
 NAMES = {"tsan": "ThreadSanitizer", "asan": "AddressSanitizer and UndefinedBehaviorSanitizer"}
 FORMAT = 1
+# How many times longer the patches' tests let a program run.
+PATIENCE = "8"
 UBSAN_PATH = Path(__file__).with_name("ubsan_path.c")
 
 # Whoever shows the stacks of a program that hangs reads the frames of threads that run; what CPython's own list means
@@ -143,6 +145,7 @@ def environment_variables(settings: Settings, tool: str, log: Path, suppressions
         "CXX": f"{settings.cxx} {FLAGS[tool]}",
         "OPENBLAS_NUM_THREADS": "1",
         "NPY_AVAILABLE_MEM": suites.NUMPY_MEMORY,
+        "FTNUMPY_PATIENCE": PATIENCE,
         **options[tool],
         # The interpreter of tsan has the runtime itself.
         **(_preload(settings, folder) if tool == "asan" else {}),

@@ -16,6 +16,9 @@ import pytest
 # Set for a run by hand, these change what the tests are about.
 IGNORED = ("PYTHONMALLOC", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHONDEVMODE", "MIMALLOC_SHOW_STATS")
 
+# How many times longer than a test says a program may take, where a sanitizer makes everything slow.
+PATIENCE = int(os.environ.get("FTNUMPY_PATIENCE", "1"))
+
 
 def python(code: str, *arguments: object, timeout: int = 60, preload: Path | None = None, **environment: str) -> Any:
     """Run ``code`` in a new interpreter; returns the last line that it prints, which is JSON, or None.
@@ -23,7 +26,7 @@ def python(code: str, *arguments: object, timeout: int = 60, preload: Path | Non
     A crash, a failed assertion or ``timeout`` (seconds) fails the test with the output, all threads' tracebacks
     included.  ``preload`` is a library for LD_PRELOAD.
     """
-    before_the_end = f"import faulthandler; faulthandler.dump_traceback_later({timeout}, exit=True)\n"
+    before_the_end = f"import faulthandler; faulthandler.dump_traceback_later({PATIENCE * timeout}, exit=True)\n"
     command = [sys.executable, "-X", "faulthandler", "-c", before_the_end + textwrap.dedent(code)]
     lines = program([*command, *arguments], timeout=timeout + 10, preload=preload, **environment).splitlines()
     return json.loads(lines[-1]) if lines else None
@@ -48,8 +51,15 @@ def ended(
         env["LD_PRELOAD"] = f"{env.get('LD_PRELOAD', '')} {preload}".strip()
     try:
         done = subprocess.run(
-            [str(word) for word in command], env=env, timeout=timeout, capture_output=True, text=True, check=False
+            [str(word) for word in command],
+            env=env,
+            timeout=PATIENCE * timeout,
+            capture_output=True,
+            text=True,
+            check=False,
         )
     except subprocess.TimeoutExpired as error:
-        pytest.fail(f"still running after {timeout} s\n{error.stdout or ''}{error.stderr or ''}", pytrace=False)
+        pytest.fail(
+            f"still running after {PATIENCE * timeout} s\n{error.stdout or ''}{error.stderr or ''}", pytrace=False
+        )
     return done.returncode, done.stdout, done.stderr
