@@ -91,9 +91,9 @@ EXCLUDED: dict[str, dict[str, str]] = {
     "asan": {"tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_a_ufunc_s_cache_goes_with_it": MEASURING},
 }
 
-# Kinds of stress that the interpreter of the variant does not survive: kind to reason.
+# Likewise, kinds of stress.
 UNFIT: dict[str, dict[str, str]] = {
-    "tsan": {},
+    "tsan": {"large_arrays": MEASURING},
     "asan": dict.fromkeys(
         ("together", "tracemalloc_switch"),
         "switches tracemalloc, which the release's interpreter does not survive while other threads allocate",
