@@ -57,7 +57,14 @@ def get(settings: Settings, engine: Engine, named: str | None, log: Path) -> tup
     if named is not None:
         name, kind = named, "named"
         if engines.image_id(engine, name) is None:
-            _pull(settings, engine, name, log)
+            try:
+                _pull(settings, engine, name, log)
+            except CommandFailed as error:
+                raise SourceError(
+                    f"{engine.name} neither has the image {name} nor can fetch it: {_short(error)}\n"
+                    f"'{engine.name} images' lists those that it has; name one of them, or see to the registry\n"
+                    f"log: {log}"
+                ) from None
     else:
         name, kind = _official_or_own(settings, engine, log)
     engine = engines.settle(engine, name, settings.cache / "containers")

@@ -129,7 +129,7 @@ def test_the_image_that_the_user_names_is_taken(bin_folder: Path, settings: Sett
 
 def test_a_named_image_that_can_not_be_pulled_is_an_error(bin_folder: Path, settings: Settings, tmp_path: Path) -> None:
     docker = fake(bin_folder, "docker", HAVING + "\npull*) echo no such host >&2; exit 125;;")
-    with pytest.raises(BuildError, match="no such host"):
+    with pytest.raises(SourceError, match="neither has the image lack nor can fetch it: no such host\n'docker images'"):
         base.get(settings, docker, "lack", tmp_path / "log")
 
 
