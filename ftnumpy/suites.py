@@ -247,6 +247,15 @@ def pytest_closing(log: str) -> str | None:
     return found[-1] if found else None
 
 
+def trial(command: Sequence[str | Path], *, what: str, folder: Path, log: Path, timeout: float) -> str:
+    """Run pytest by ``command`` in ``folder``; returns its closing line.  Raises `TestsFailed` when a test fails."""
+    try:
+        process.run(command, what=what, log=log, cwd=folder, env=compiler.clean_environment(), timeout=timeout)
+    except BuildError as error:
+        raise TestsFailed(str(error)) from None
+    return pytest_closing(log.read_text(encoding="utf-8", errors="replace")) or "nothing ran"
+
+
 def regrtest_closing(log: str) -> str | None:
     """How many tests ``python -m test`` ran, in a line like pytest's."""
     tests = re.search(r"^Total tests: run=([\d,]+)(.*)$", log, re.MULTILINE)

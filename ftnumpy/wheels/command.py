@@ -6,10 +6,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from ftnumpy import compiler, console, cpython, environment, fingerprint, process, suites
+from ftnumpy import console, cpython, environment, fingerprint, suites
 from ftnumpy.console import Summary
 from ftnumpy.cpython import Interpreter
-from ftnumpy.errors import BuildError, TestsFailed
 from ftnumpy.git import git_line
 from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.options import Options
@@ -124,18 +123,14 @@ def _try(settings: Settings, options: Options, folder: Path, summary: Summary) -
     """Install and run what ``folder`` has, in places that lack everything else."""
     log = options.logs / "trial.log"
     with summary.step("trial", log) as result:
-        try:
-            process.run(
-                [
-                    *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=600"),
-                    *(f"--wheelhouse={folder}", "tests/wheels"),
-                ],
-                what="trial of the wheelhouse",
-                log=log,
-                cwd=settings.root,
-                env=compiler.clean_environment(),
-                timeout=1800,
-            )
-        except BuildError as error:
-            raise TestsFailed(str(error)) from None
-        result.append(suites.pytest_closing(log.read_text(encoding="utf-8", errors="replace")) or "nothing ran")
+        closing = suites.trial(
+            [
+                *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=600"),
+                *(f"--wheelhouse={folder}", "tests/wheels"),
+            ],
+            what="trial of the wheelhouse",
+            folder=settings.root,
+            log=log,
+            timeout=1800,
+        )
+        result.append(closing)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ftnumpy import compiler, process, suites, venvs
+from ftnumpy import suites, venvs
 from ftnumpy.cpython import Interpreter
-from ftnumpy.errors import BuildError, TestsFailed
 from ftnumpy.numpy_wheel import Wheel
 from ftnumpy.settings import Settings
 from ftnumpy.stack import Stack
@@ -29,18 +28,13 @@ def try_it(
         what="the wheel on stock's interpreter",
         log=log,
     )
-    try:
-        process.run(
-            [
-                *(python, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=600"),
-                *(f"--applied={','.join(patches)}", "tests/patches"),
-            ],
-            what="NumPy's patches on stock's interpreter",
-            log=log,
-            cwd=settings.root,
-            env=compiler.clean_environment(),
-            timeout=SECONDS,
-        )
-    except BuildError as error:
-        raise TestsFailed(str(error)) from None
-    return suites.pytest_closing(log.read_text(encoding="utf-8", errors="replace")) or "nothing ran"
+    return suites.trial(
+        [
+            *(python, "-m", "pytest", "-p", "no:cacheprovider", "--timeout=600"),
+            *(f"--applied={','.join(patches)}", "tests/patches"),
+        ],
+        what="NumPy's patches on stock's interpreter",
+        folder=settings.root,
+        log=log,
+        timeout=SECONDS,
+    )
