@@ -19,7 +19,7 @@ ADVICE = (
     "glibc or a newer one"
 )
 FULL = "no space left on device"
-ANSWER_SECONDS = 120.0
+ANSWER_SECONDS = 300.0
 
 # podman's own choice, crun, refuses machines that mix the two generations of control groups.
 RUNC = '[engine]\nruntime = "runc"\n'
@@ -103,10 +103,24 @@ def _limits() -> dict[str, int]:
 
 
 def ask(engine: Engine, words: Sequence[str | Path]) -> subprocess.CompletedProcess[str]:
-    """Run a command of the engine that answers soon; returns what it said, whatever its exit status."""
-    return subprocess.run(
-        [engine.name, *words], env=engine.environment, capture_output=True, text=True, check=False, timeout=600
-    )
+    """Run a command of the engine that answers soon; returns what it said, whatever its exit status.
+
+    Raises `PrerequisiteError` when it does not answer.
+    """
+    try:
+        return subprocess.run(
+            [engine.name, *words],
+            env=engine.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=ANSWER_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        raise PrerequisiteError(
+            f"'{engine.name} {words[0]}' has not answered for {ANSWER_SECONDS:g} seconds; see whether "
+            f"'{engine.name} info' does, and restart the engine"
+        ) from None
 
 
 def run(engine: Engine, words: Sequence[str | Path], *, what: str, log: Path, timeout: float | None = None) -> None:

@@ -106,6 +106,12 @@ def test_an_engine_that_starts_no_container_says_so_for_each_way(bin_folder: Pat
     assert str(caught.value).count("no rights") == 1
 
 
+def test_an_engine_that_hangs_is_an_error(bin_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "ANSWER_SECONDS", 0.2)
+    with pytest.raises(PrerequisiteError, match="'docker image' has not answered"):
+        engines.image_id(fake(bin_folder, "docker", "image*) exec /bin/sleep 30;;"), "some")
+
+
 def test_a_full_disk_is_said_with_its_place(bin_folder: Path, tmp_path: Path) -> None:
     script = """info*) echo /var/lib/images;;
 build*) echo "Error: writing blob: no space left on device" >&2; exit 125;;"""
