@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from building import Builder
 
-pytestmark = pytest.mark.patch("patches", "immortal")
+pytestmark = pytest.mark.patch("patches", "handler-immortal")
 
 
 @pytest.fixture(scope="module")
