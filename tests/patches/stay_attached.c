@@ -47,6 +47,10 @@ int detaches(PyObject *callable, int times) {
     Py_BEGIN_ALLOW_THREADS;
     await(&door.known);
     Py_END_ALLOW_THREADS;
+    /* If it asked us to stop before we let go, the interpreter answers that at the next call, by detaching. */
+    PyObject *answered = PyObject_CallNoArgs(callable);
+    error = answered == NULL;
+    Py_XDECREF(answered);
     Py_BEGIN_CRITICAL_SECTION(door.object);
     door.shut = 1;
     await(&door.waiting);
