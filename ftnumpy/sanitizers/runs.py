@@ -87,8 +87,12 @@ EXCLUDED: dict[str, dict[str, str]] = {
         "tests/patches/test_raw_memory_comes_from_mimalloc.py::test_what_one_thread_makes_and_another": MEASURING,
         "tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_calls_take_no_lock": COUNTING,
         "tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_a_ufunc_s_cache_goes_with_it": MEASURING,
+        "tests/patches/test_what_numpys_modules_hold_is_immortal.py::test_a_million_come_and_go": MEASURING,
     },
-    "asan": {"tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_a_ufunc_s_cache_goes_with_it": MEASURING},
+    "asan": {
+        "tests/patches/test_ufunc_dispatch_takes_no_lock.py::test_a_ufunc_s_cache_goes_with_it": MEASURING,
+        "tests/patches/test_what_numpys_modules_hold_is_immortal.py::test_a_million_come_and_go": MEASURING,
+    },
 }
 
 # Likewise, kinds of stress.
