@@ -52,6 +52,18 @@ def test_what_a_user_makes_stays_the_user_s() -> None:
         assert sys.getrefcount(dtype) != IMMORTAL
 
 
+@pytest.mark.parametrize(("first", "second"), [("c", "S1"), ("S1", "c")])
+def test_characters_are_not_strings(first: str, second: str) -> None:
+    """The two dtypes are equal, whichever of them an array had first."""
+    code = f"""
+        import numpy as np
+        for kind in ({first!r}, {second!r}):
+            assert np.zeros(1, kind).dtype.char == kind[0], kind
+        assert np.array("ab", dtype="c").shape == (2,)
+    """
+    running.python(code)
+
+
 def test_threads_agree_on_first_use() -> None:
     code = """
         import threading
