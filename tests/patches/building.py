@@ -42,7 +42,9 @@ class Builder:
     def _compile(self, name: str, suffix: str, flags: list[str], libraries: list[str]) -> Path:
         target = self.folder / f"{name}{suffix}"
         compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
-        include = [f"-I{sysconfig.get_path('include')}", f"-isystem{np.get_include()}"]
+        headers = sysconfig.get_path("include")
+        internal = [f"-isystem{headers}/internal", f"-isystem{headers}/internal/mimalloc"]
+        include = [f"-I{headers}", *internal, f"-isystem{np.get_include()}"]
         command = [*compiler, *FLAGS, *flags, *include, str(HERE / f"{name}.c"), "-o", str(target), *libraries]
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False)
