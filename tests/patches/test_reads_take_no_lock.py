@@ -1,0 +1,107 @@
+"""What is only read is read while another thread holds its lock: dicts by get(), cells, frozensets."""
+
+from __future__ import annotations
+
+import pytest
+import running
+
+# A mutex is a byte, and any other thread waits for it until we let go.
+WHILE_LOCKED = """
+import ctypes, threading
+api = ctypes.pythonapi
+MUTEX = 10  # the place of ob_mutex in the header of an object
+
+def while_locked(thing, function):
+    def work():
+        function()  # the first time, what the thread finds becomes shared, for which it needs the lock
+        ready.set()
+        start.wait()
+        results.append(function())
+        done.set()
+
+    ready, start, done, results = threading.Event(), threading.Event(), threading.Event(), []
+    thread = threading.Thread(target=work)
+    thread.start()
+    ready.wait()
+    mutex = ctypes.c_void_p(id(thing) + MUTEX)
+    api.PyMutex_Lock(mutex)
+    start.set()
+    in_time = done.wait(5)
+    api.PyMutex_Unlock(mutex)
+    thread.join()
+    assert in_time, "it waited for the lock"
+    return results[0]
+"""
+
+
+@pytest.mark.patch("cpython-patches", "dict.get")
+@pytest.mark.parametrize("key", ["'a'", "int", "1.5", "'b'.upper()"])
+def test_get(key: str) -> None:
+    code = f"""
+key, default, value = {key}, object(), object()
+a_dict = {{key: value, "other": 2, int: value}}
+assert while_locked(a_dict, lambda: (a_dict.get({key}), a_dict.get("no", default), a_dict.get(0))) == (
+    value, default, None
+)
+"""
+    running.python(WHILE_LOCKED + code)
+
+
+@pytest.mark.patch("cpython-patches", "cells")
+def test_cells() -> None:
+    code = """
+def outer():
+    value = object()
+    def inner():
+        return value
+    return value, inner
+
+value, inner = outer()
+assert while_locked(inner.__closure__[0], inner) is value
+assert while_locked(inner.__closure__[0], lambda: inner.__closure__[0].cell_contents) is value
+"""
+    running.python(WHILE_LOCKED + code)
+
+
+@pytest.mark.patch("cpython-patches", "cells")
+def test_cells_that_are_set_while_they_are_read() -> None:
+    code = """
+        import threading
+
+        def run():
+            value, done, errors = [0], False, []
+
+            def write():
+                nonlocal value, done
+                for i in range(100_000):
+                    value = [i]
+                done = True
+
+            def read():
+                last = 0
+                while not done:
+                    now = value[0]
+                    if now < last:
+                        errors.append((last, now))
+                    last = now
+
+            threads = [threading.Thread(target=target) for target in (read, read, read, write)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            return errors
+
+        assert run() == []
+    """
+    running.python(code, timeout=120)
+
+
+@pytest.mark.patch("cpython-patches", "frozensets")
+@pytest.mark.parametrize("expression", ["'a' in s", "{'b'} in s", "2 not in s", "s.__contains__(1)"])
+def test_frozensets(expression: str) -> None:
+    code = f"""
+s = frozenset(["a", 1, frozenset("b")])
+assert while_locked(s, lambda: {expression}) is True
+"""
+    running.python(WHILE_LOCKED + code)
