@@ -241,7 +241,8 @@ def _parser() -> _Parser:
         "--variant",
         type=read_variant,
         default=PATCHED,
-        help="stock, patched (default), a prefix such as c2n1, or patched built for checks: gil, tsan, asan",
+        help="stock, patched (default), reference (the NumPy that we measure against), a prefix such as c2n1, or "
+        "patched built for checks: gil, tsan, asan",
     )
     parser = _Parser(prog="ftnumpy", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True, metavar="session")

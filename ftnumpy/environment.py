@@ -72,7 +72,7 @@ def _environment(
         result.append(f"{interpreter.release.version} ({interpreter.tag}), {_how(interpreter.fresh)}")
     log = options.logs / "numpy.log"
     with summary.step(f"NumPy, {variant.name}", log) as result:
-        if share_stock and variant.numpy_patches == 0:
+        if share_stock and variant.numpy_patches == 0 and not variant.reference:
             builder = cpython.interpreter(stack, settings, STOCK, profile, log)
             wheel = numpy_wheel.wheel(stack, settings, STOCK, profile, builder, log)
         elif variant.build == "tsan":

@@ -64,7 +64,8 @@ def wheel(
         "requires": " ".join(stack.numpy.requires),
     }
     identity = compiler.identify(settings)
-    plan = recipe.read_recipe(stack, stack.numpy, variant, profile, identity, more)
+    project = stack.reference if variant.reference else stack.numpy
+    plan = recipe.read_recipe(stack, project, variant, profile, identity, more)
     built = recipe.make(
         settings,
         plan,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,14 +61,15 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class Stack:
-    """A series: CPython and NumPy that belong together, what their tests need besides, and packages of others that are
-    tried with them."""
+    """A series: CPython and NumPy that belong together, the NumPy that they are measured against, what their tests need
+    besides, and packages of others that are tried with them."""
 
     series: str
     local_version: str
     channels: tuple[str, ...]
     cpython: Project
     numpy: Project
+    reference: Project
     test_requires: tuple[str, ...]
     upstream_requires: tuple[str, ...]
     others_requires: tuple[str, ...]
@@ -80,13 +81,14 @@ class Variant:
     """Which prefix of each queue is applied (None means the whole queue), and how the result is built.
 
     ``build`` is one of `BUILDS` (with the GIL, both with ThreadSanitizer, NumPy with AddressSanitizer); None is how it
-    is used.
+    is used.  ``reference`` takes the NumPy that we measure against.
     """
 
     name: str
     cpython_patches: int | None
     numpy_patches: int | None
     build: str | None = None
+    reference: bool = False
 
     @property
     def gil(self) -> bool:
@@ -98,19 +100,21 @@ PATCHED = Variant(name="patched", cpython_patches=None, numpy_patches=None)
 GIL = Variant(name="gil", cpython_patches=None, numpy_patches=None, build="gil")
 TSAN = Variant(name="tsan", cpython_patches=None, numpy_patches=None, build="tsan")
 ASAN = Variant(name="asan", cpython_patches=0, numpy_patches=None, build="asan")
+REFERENCE = Variant(name="reference", cpython_patches=0, numpy_patches=0, reference=True)
 
 
 def read_variant(text: str) -> Variant:
-    """``stock``, ``patched``, one of `BUILDS` (for checks), or a prefix such as ``c2n1`` (the
-    first 2 CPython patches and the first NumPy patch, built for use)."""
-    for variant in (STOCK, PATCHED, GIL, TSAN, ASAN):
+    """``stock``, ``patched``, ``reference`` (another NumPy on stock's interpreter), one of `BUILDS` (for checks), or a
+    prefix such as ``c2n1`` (the first 2 CPython patches and the first NumPy patch, built for use)."""
+    for variant in (STOCK, PATCHED, REFERENCE, GIL, TSAN, ASAN):
         if text == variant.name:
             return variant
     match = re.fullmatch(r"c(\d+)n(\d+)", text)
     if match is None:
         raise UsageError(
-            f"there is no variant {text!r}; give 'stock', 'patched', a prefix of the queues such as 'c2n1' (the first "
-            "2 CPython patches, the first NumPy patch), or 'gil', 'tsan' or 'asan' (patched, built for checks)"
+            f"there is no variant {text!r}; give 'stock', 'patched', 'reference' (the NumPy that we measure against, "
+            "on stock's interpreter), a prefix of the queues such as 'c2n1' (the first 2 CPython patches, the first "
+            "NumPy patch), or 'gil', 'tsan' or 'asan' (patched, built for checks)"
         )
     return Variant(name=text, cpython_patches=int(match[1]), numpy_patches=int(match[2]))
 
@@ -133,12 +137,15 @@ def read_stack(file: Path, series: str | None = None) -> Stack:
         unknown = [channel for channel in channels if channel not in CHANNELS]
         if unknown:
             raise UsageError(f"{file}: no channel {unknown[0]!r}; the channels are {', '.join(CHANNELS)}")
+        numpy = _project("numpy", table["numpy"], file, options="meson")
+        reference = _release("numpy", table["numpy"]["reference"], file)
         return Stack(
             series=name,
             local_version=table["local-version"],
             channels=channels,
             cpython=_project("cpython", table["cpython"], file, options="configure"),
-            numpy=_project("numpy", table["numpy"], file, options="meson"),
+            numpy=numpy,
+            reference=replace(numpy, releases=(reference,)),
             test_requires=tuple(table["test"]["requires"]),
             upstream_requires=tuple(table["upstream"]["requires"]),
             others_requires=tuple(table["others"]["requires"]),

@@ -63,6 +63,7 @@ def stack(project: Project, monkeypatch: pytest.MonkeyPatch, patches: tuple[Patc
         channels=("url",),
         cpython=project,
         numpy=project,
+        reference=project,
         test_requires=(),
         upstream_requires=(),
         others_requires=(),

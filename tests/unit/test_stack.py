@@ -7,7 +7,19 @@ import pytest
 
 from ftnumpy.errors import UsageError
 from ftnumpy.settings import ROOT
-from ftnumpy.stack import ASAN, BUILDS, CHANNELS, GIL, PATCHED, STOCK, TSAN, Variant, read_stack, read_variant
+from ftnumpy.stack import (
+    ASAN,
+    BUILDS,
+    CHANNELS,
+    GIL,
+    PATCHED,
+    REFERENCE,
+    STOCK,
+    TSAN,
+    Variant,
+    read_stack,
+    read_variant,
+)
 
 TEXT = (ROOT / "stack.toml").read_text(encoding="utf-8")
 
@@ -28,7 +40,7 @@ def test_the_trees_own_declaration():
     assert stack.numpy.queue.folder == ROOT / "patches"
     assert "--disable-gil" in stack.cpython.options
     assert stack.numpy.requires
-    for release in (*stack.cpython.releases, *stack.numpy.releases):
+    for release in (*stack.cpython.releases, *stack.numpy.releases, *stack.reference.releases):
         assert release.url or release.apt_pool or release.index_project
         assert release.version in release.archive
         assert release.project in ("cpython", "numpy")
@@ -38,6 +50,13 @@ def test_releases_keep_their_order():
     versions = [release.version for release in read_stack(ROOT / "stack.toml").cpython.releases]
     assert [TEXT.index(f'"{version}"') for version in versions] == sorted(TEXT.index(f'"{v}"') for v in versions)
     assert len(versions) == 2
+
+
+def test_the_reference_is_another_numpy_built_in_the_same_way():
+    stack = read_stack(ROOT / "stack.toml")
+    (reference,) = stack.reference.releases
+    assert reference not in stack.numpy.releases
+    assert dataclasses.replace(stack.reference, releases=stack.numpy.releases) == stack.numpy
 
 
 def test_what_is_read_cannot_be_changed():
@@ -57,6 +76,7 @@ def test_what_is_read_cannot_be_changed():
         ("size = 23160540", 'size = "23160540"', "3.13.15 of cpython: size must be a positive"),
         ('version = "3.13.15"', 'version = "newest"', "newest of cpython: not a version"),
         ("local-version", "vocal-version", "entry 'local-version' is missing"),
+        ("numpy.reference]", "numpy.preference]", "entry 'reference' is missing"),
         ('archive = "numpy', 'a = "numpy', "entry 'archive' is missing"),
         ('tsan = ["--with', 'ksan = ["--with', "entry 'tsan' is missing"),
         ("configure = [", "configure [", "stack.toml: "),
@@ -77,6 +97,8 @@ def test_missing_declaration(tmp_path):
 def test_variants():
     assert read_variant("stock") is STOCK
     assert read_variant("patched") is PATCHED
+    assert read_variant("reference") is REFERENCE
+    assert (REFERENCE.cpython_patches, REFERENCE.numpy_patches, REFERENCE.reference) == (0, 0, True)
     assert (STOCK.cpython_patches, STOCK.numpy_patches) == (0, 0)
     assert (PATCHED.cpython_patches, PATCHED.numpy_patches) == (None, None)
     assert [read_variant(build) for build in BUILDS] == [GIL, TSAN, ASAN]
