@@ -35,7 +35,7 @@ def while_locked(thing, function):
 
 
 @pytest.mark.patch("cpython-patches", "dict.get")
-@pytest.mark.parametrize("key", ["'a'", "int", "1.5", "'b'.upper()"])
+@pytest.mark.parametrize("key", ["'a'", "int", "1.5"])
 def test_get(key: str) -> None:
     code = f"""
 key, default, value = {key}, object(), object()
