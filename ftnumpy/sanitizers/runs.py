@@ -26,6 +26,11 @@ NUMPY_THREADS = (
 TESTS = re.compile(
     r"^\+\+\+ b/(?:Lib/test/(?P<cpython>[\w/]+?)(?:/__init__)?|(?P<numpy>numpy/[\w/]+/tests/\w+))\.py$", re.M
 )
+# Modules of NumPy's that take half an hour under a sanitizer and are about much else: of these, what the patches bring.
+LARGE = {
+    "numpy._core.tests.test_multiarray": ("TestSmallMatmul",),
+    "numpy.linalg.tests.test_linalg": ("TestSmallMatrices",),
+}
 
 # A sanitizer makes everything 5 to 20 times slower, and memory costs several times its size.
 SECONDS = 3600.0
@@ -152,7 +157,7 @@ def runs(settings: Settings, made: Environment, tool: str, patches: Sequence[str
     )
     return [
         numpy("NumPy's tests of threads", NUMPY_THREADS),
-        numpy("NumPy's tests of the patches", [module for module in changed["numpy"] if module not in NUMPY_THREADS]),
+        numpy("NumPy's tests of the patches", _without_the_rest(changed["numpy"])),
         *([cpython] if changed["cpython"] else []),
         Run(
             name="patches' tests",
@@ -188,6 +193,16 @@ def tests_of(patches: Sequence[Path]) -> dict[str, list[str]]:
                 if match[project]:
                     modules.add(match[project].replace("/", "."))
     return {project: sorted(modules) for project, modules in found.items()}
+
+
+def _without_the_rest(modules: Sequence[str]) -> list[str]:
+    """``modules`` without those that run among `NUMPY_THREADS`, and of the `LARGE` ones their classes."""
+    return [
+        f"{module}::{name}" if name else module
+        for module in modules
+        if module not in NUMPY_THREADS
+        for name in LARGE.get(module, ("",))
+    ]
 
 
 def _deselected(excluded: Mapping[str, str]) -> list[str]:

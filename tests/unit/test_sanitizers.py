@@ -22,7 +22,7 @@ from ftnumpy.patchqueue import BASE
 from ftnumpy.sanitizers import command, known_answer, touched
 from ftnumpy.sanitizers.known import Known, read_known, sort_out
 from ftnumpy.sanitizers.reports import Frame, plain_name, read
-from ftnumpy.sanitizers.runs import EXCLUDED, UNFIT, Run, runs
+from ftnumpy.sanitizers.runs import EXCLUDED, LARGE, UNFIT, Run, runs
 from ftnumpy.sanitizers.touched import Touch, Touched
 from ftnumpy.settings import ROOT, Settings
 from ftnumpy.stack import TSAN, Stack, read_stack
@@ -492,3 +492,18 @@ def test_a_kernel_that_a_sanitizer_cannot_run_on_is_told_in_one_error(settings: 
     compiler.chmod(0o755)
     with pytest.raises(PrerequisiteError, match=r"unexpected memory mapping\n.*vm.mmap_rnd_bits=28"):
         command.probe(replace(settings, cc=str(compiler)), "tsan")
+
+
+def test_of_a_large_module_only_what_the_patches_bring_runs(
+    settings: Settings, stack: Stack, made: Environment
+) -> None:
+    in_the_tree = replace(settings, root=ROOT)
+    patches = suites.applied(stack, in_the_tree, TSAN)
+    every = runs(in_the_tree, made, "tsan", patches, chosen(in_the_tree))
+    (run,) = (each for each in every if each.name == "NumPy's tests of the patches")
+    texts = "".join((ROOT / patch).read_text(encoding="utf-8") for patch in patches)
+    for module, names in LARGE.items():
+        assert module not in run.command
+        for name in names:
+            assert f"{module}::{name}" in run.command
+            assert f"\n+class {name}" in texts
