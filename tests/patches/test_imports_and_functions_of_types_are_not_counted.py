@@ -1,4 +1,4 @@
-"""Threads don't contend for the counts of sys.modules, of types that C code defines and of their functions."""
+"""Threads don't contend for the counts of sys.modules and of functions that C code defines for types."""
 
 from __future__ import annotations
 
@@ -28,23 +28,21 @@ def test_imports_do_not_count_sys_modules() -> None:
     assert running.python(code) == 1
 
 
-@pytest.mark.patch("cpython-patches", "types-and-functions")
-@pytest.mark.parametrize(
-    "thing", ["_io.BytesIO", "_struct.Struct", "functools.partial", "tuple.__new__", "type.__new__", "str.maketrans"]
-)
-def test_what_c_code_defines_is_immortal_once_there_are_threads(thing: str) -> None:
+@pytest.mark.patch("cpython-patches", "static-methods")
+@pytest.mark.parametrize("function", ["tuple.__new__", "type.__new__", "str.maketrans", "bytes.maketrans"])
+def test_functions_of_types_are_immortal_once_there_are_threads(function: str) -> None:
     code = f"""
-        import sys, threading, _io, _struct, functools
-        thing = {thing}
+        import sys, threading
+        function = {function}
         thread = threading.Thread(target=len, args=("",))
         thread.start()
         thread.join()
-        assert sys.getrefcount(thing) == sys.getrefcount(None), sys.getrefcount(thing)
+        assert sys.getrefcount(function) == sys.getrefcount(None), sys.getrefcount(function)
     """
     running.python(code)
 
 
-@pytest.mark.patch("cpython-patches", "types-and-functions")
+@pytest.mark.patch("cpython-patches", "static-methods")
 def test_types_that_are_made_later_go() -> None:
     code = """
         import gc, threading, time, weakref, _testcapi
