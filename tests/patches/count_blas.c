@@ -6,9 +6,7 @@
 unsigned long counted_blas;
 
 #define CBLAS(name)                                                                                                    \
-    void scipy_cblas_##name##64_(void) {                                                                               \
-        counted_blas++;                                                                                                \
-    }
+    void scipy_cblas_##name##64_(void) { counted_blas++; }
 CBLAS(sgemm)
 CBLAS(dgemm)
 CBLAS(cgemm)

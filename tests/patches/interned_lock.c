@@ -12,10 +12,6 @@ static PyMutex *lock_of_interned(void) {
     return &interned->ob_mutex;
 }
 
-void lock_interned(void) {
-    PyMutex_Lock(lock_of_interned());
-}
+void lock_interned(void) { PyMutex_Lock(lock_of_interned()); }
 
-void unlock_interned(void) {
-    PyMutex_Unlock(lock_of_interned());
-}
+void unlock_interned(void) { PyMutex_Unlock(lock_of_interned()); }
