@@ -26,7 +26,7 @@ NUMPY_THREADS = (
 TESTS = re.compile(
     r"^\+\+\+ b/(?:Lib/test/(?P<cpython>[\w/]+?)(?:/__init__)?|(?P<numpy>numpy/[\w/]+/tests/\w+))\.py$", re.M
 )
-# Modules of NumPy's that take half an hour under a sanitizer and are about much else: of these, what the patches bring.
+# Modules of NumPy's that are long, longer under a sanitizer, and about much else: of these, what the patches bring.
 LARGE = {
     "numpy._core.tests.test_multiarray": ("TestSmallMatmul",),
     "numpy.linalg.tests.test_linalg": ("TestSmallMatrices",),
