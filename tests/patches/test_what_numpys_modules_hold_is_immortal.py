@@ -20,6 +20,7 @@ HELD = {
     "a function that __array_function__ overrides": "np.concatenate",
     "one of a module that is imported when it is used": "np.strings.upper",
     "a builtin method": "np._core._methods.umr_sum",
+    "a function that a decorator made": "np._core.arrayprint._array2string",
     "a sentinel": "np._NoValue",
     "a constant": "np.pi",
     "a method made by Cython": "np.random.Generator.random",
