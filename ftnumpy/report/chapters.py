@@ -367,19 +367,20 @@ def _bench(settings: Settings) -> Chapter:
 
 def _verdicts(data: Any) -> Grid:
     return Grid(
-        title="one thread, patched / stock: what each benchmark takes",
-        columns=("benchmark", "by the clock, median and quartiles", "by instructions", "verdict"),
+        title="one thread: what patched takes of stock's time or instructions, and of the reference's instructions",
+        columns=("benchmark", "time, median and quartiles", "instructions", "verdict", "of the reference's"),
         words=frozenset((0,)),
         rows=tuple(
             (
                 each["benchmark"],
                 str(kernel_times.Ratio(**each["clock"])),
-                "" if each["instructions"] is None else f"{each['instructions']:.3f}",
+                f"{each['instructions']:.3f}",
                 f"{each['ratio']:.3f}",
+                f"{each['reference']:.3f}",
             )
             for each in sorted(data["verdicts"], key=lambda verdict: verdict["ratio"])
         ),
-        sums=(("geometric mean", "", "", f"{data['geometric_mean']:.3f}"),),
+        sums=tuple((f"geometric mean: {name}", "", "", f"{mean:.3f}", "") for name, mean in data["means"].items()),
         notes=(f"{data['date']}, {data['machine']}, {figure(data['launches'])} pairs of processes",),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,31 +51,46 @@ def clock(low: float, median: float, high: float) -> Ratio:
     return Ratio(median=median, low=low, high=high)
 
 
-def verdict(ratio: float, counted: float | None = None) -> Verdict:
-    return Verdict(benchmark="a", clock=clock(ratio, ratio, ratio), instructions=counted)
+def verdict(ratio: float, benchmark: str = "cost.A.time_a", reference: float = 0.9) -> Verdict:
+    return Verdict(benchmark=benchmark, clock=clock(ratio, ratio, ratio), instructions=5.0, reference=reference)
 
 
 def test_the_clock_decides_only_where_its_quartiles_are_close() -> None:
-    assert not paired.wide(clock(0.895, 0.9, 0.91))
-    assert paired.wide(clock(0.88, 0.9, 0.91))
     steady, shaky = ([1.0, 1.0, 1.0, 1.0], [0.9, 0.9, 0.9, 0.9]), ([1.0, 1.0, 1.0, 1.0], [0.7, 0.9, 1.1, 1.3])
-    assert paired.undecided({"steady": steady, "shaky": shaky}) == ["shaky"]
-    verdicts = {each.benchmark: each for each in paired.decide({"steady": steady, "shaky": shaky}, {"shaky": 0.97})}
-    assert (verdicts["steady"].ratio, verdicts["steady"].instructions) == (0.9, None)
-    assert verdicts["shaky"].ratio == 0.97
+    found = paired.decide({"steady": steady, "shaky": shaky}, {"steady": (0.8, 0.7), "shaky": (0.97, 1.1)})
+    verdicts = {each.benchmark: each for each in found}
+    assert verdicts["steady"].by_clock and not verdicts["shaky"].by_clock
+    assert (verdicts["steady"].ratio, verdicts["shaky"].ratio) == (0.9, 0.97)
+    assert (verdicts["steady"].reference, verdicts["shaky"].reference) == (0.7, 1.1)
+    for low, decides in ((0.895, True), (0.88, False)):
+        assert replace(verdict(0.9), clock=clock(low, 0.9, 0.91)).by_clock == decides
 
 
 def test_the_mean_is_geometric() -> None:
-    assert paired.geometric_mean([verdict(0.5), verdict(2.0)]) == pytest.approx(1.0)
-    assert paired.geometric_mean([verdict(5.0, 0.81), verdict(1.0)]) == pytest.approx(0.9)
+    assert paired.geometric_mean([0.5, 2.0]) == pytest.approx(1.0)
+    assert paired.geometric_mean([0.81, 1.0]) == pytest.approx(0.9)
+
+
+def test_large_arrays_and_imports_are_not_small_arrays() -> None:
+    small = {
+        "cost.Article.time_kernel_10": False,
+        "cost.Article.time_kernel_50": False,
+        "cost.Article.time_kernel_10_small": True,
+        "cost.Allocation.time_ones_2_mib": False,
+        "cost.Allocation.time_zeros_small": True,
+        "importing.Importing.timeraw_numpy": False,
+    }
+    assert {name: verdict(1.0, name).small for name in small} == small
 
 
 def test_two_percent_too_slow_or_too_little_gained_is_an_error() -> None:
-    command._hold([verdict(0.9), verdict(1.019), verdict(0.8)])
-    with pytest.raises(SlowerThanStock, match=r"a: 1\.021 of stock's"):
+    command._hold([verdict(0.9), verdict(1.019, "importing.a"), verdict(0.8)])
+    with pytest.raises(SlowerThanStock, match=r"cost.A.time_a: 1\.021 of stock's"):
         command._hold([verdict(0.5), verdict(1.021)])
-    with pytest.raises(SlowerThanStock, match=r"all together: 0\.960"):
-        command._hold([verdict(0.96)])
+    with pytest.raises(SlowerThanStock, match=r"small arrays, patched / stock: 0\.910, 0\.9 is allowed"):
+        command._hold([verdict(0.91), verdict(0.5, "importing.a")])
+    with pytest.raises(SlowerThanStock, match=r"all, patched / reference: 1\.010, 1\.0 is allowed"):
+        command._hold([verdict(0.8, reference=1.01)])
 
 
 def test_a_worker_times_what_it_is_asked_for(made: Environment, benchmarks: Path, tmp_path: Path) -> None:
