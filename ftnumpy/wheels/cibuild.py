@@ -18,7 +18,7 @@ from ftnumpy.settings import Settings
 from ftnumpy.stack import PATCHED, Release, Stack
 from ftnumpy.wheels import engine as engines
 from ftnumpy.wheels.engine import Engine
-from ftnumpy.wheels.image import Image
+from ftnumpy.wheels.image import Image, names
 
 # Goes into the fingerprint: raise it when this file changes what it makes.
 REVISION = "1"
@@ -95,7 +95,13 @@ def _build(
     config.write_text(configuration(plan, stack.test_requires, engine, image, settings.jobs, patches), encoding="utf-8")
     engines.run_command(
         [
-            *(sys.executable, "-m", "cibuildwheel", "--only", f"cp313t-manylinux_{platform.machine()}"),
+            *(
+                sys.executable,
+                "-m",
+                "cibuildwheel",
+                "--only",
+                f"{names(stack.series).tag}-manylinux_{platform.machine()}",
+            ),
             *("--config-file", config, "--output-dir", finished, "numpy"),
         ],
         engine,

@@ -1,4 +1,4 @@
-"""The container image with the patched interpreter at ``/opt/python/cp313-cp313t``, made once for what goes into it."""
+"""The container image with the patched interpreter where cibuildwheel looks for it, made once for what goes in."""
 
 from __future__ import annotations
 
@@ -19,15 +19,30 @@ from ftnumpy.wheels import engine as engines
 from ftnumpy.wheels.base import Base
 from ftnumpy.wheels.engine import Engine
 
-# Goes into the fingerprint: raise it when this file changes what it makes.
-REVISION = "1"
-
 HERE = Path(__file__).parent
 CONTAINERFILE, LIBRARIES, TOOLS = (HERE / name for name in ("Containerfile", "libraries.sh", "tools.sh"))
 
-PREFIX = PurePosixPath("/opt/python/cp313-cp313t")
 TREE, STAGE = PurePosixPath("/tree"), PurePosixPath("/stage")
 BUILD_SECONDS = 3600.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Names:
+    """What cibuildwheel and CPython call the free-threaded interpreter of a series: for 3.13 the ``tag`` is cp313t, the
+    ``folder`` (in ``/opt/python``) cp313-cp313t and the ``program`` python3.13t."""
+
+    tag: str
+    folder: str
+    program: str
+
+    @property
+    def prefix(self) -> PurePosixPath:
+        return PurePosixPath("/opt/python") / self.folder
+
+
+def names(series: str) -> Names:
+    short = f"cp{series.replace('.', '')}"
+    return Names(tag=f"{short}t", folder=f"{short}-{short}t", program=f"python{series}t")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,9 +64,7 @@ def get(stack: Stack, settings: Settings, interpreter: Interpreter, engine: Engi
     ``interpreter`` is the patched one of this machine: it fetches the packages.  Raises `BuildError` and what fetching
     raises.
     """
-    plan = recipe.read_recipe(
-        stack, stack.cpython, PATCHED, "default", f"{base.name} {base.identity}", {"revision": REVISION}
-    )
+    plan = recipe.read_recipe(stack, stack.cpython, PATCHED, "default", f"{base.name} {base.identity}", {})
     packages = venvs.packages(
         settings,
         interpreter.python,
@@ -61,7 +74,9 @@ def get(stack: Stack, settings: Settings, interpreter: Interpreter, engine: Engi
         glibc=base.glibc,
     )
     files = {file.name: patchqueue.sha256(file) for file in (CONTAINERFILE, LIBRARIES, TOOLS)}
-    inputs = plan.inputs(interpreter.release) | files | {"requires": " ".join(stack.numpy.requires)}
+    # What isn't known yet follows from the patches, or makes no difference.
+    script = _script(plan, names(stack.series), "JOBS", cpython.tag_of(stack, plan), "COMMIT", "EPOCH")
+    inputs = plan.inputs(interpreter.release) | files | {"compile": script, "requires": " ".join(stack.numpy.requires)}
     identity = fingerprint.fingerprint(inputs)
     name = f"localhost/ftnumpy-{stack.local_version}:{identity[:16]}"
     with fingerprint.lock(settings, f"image-{identity[:16]}"):
@@ -100,7 +115,8 @@ def _make(
             log=log,
             timeout=BUILD_SECONDS,
         )
-        python = [engine.name, "run", "--rm", *engine.arguments, untried, str(PREFIX / "bin" / "python3.13t")]
+        called = names(stack.series)
+        python = [engine.name, "run", "--rm", *engine.arguments, untried, str(called.prefix / "bin" / called.program)]
         cpython.inspect(python, release, tag, commit, False, log)
         engines.run(engine, ["tag", untried, name], what=f"{engine.name}: name {name}", log=log)
     finally:
@@ -124,29 +140,34 @@ def _fill(
         log=log,
     )
     tag = cpython.tag_of(stack, plan)
-    (context / "compile.sh").write_text(_script(plan, settings.jobs, tag, commit, epoch), encoding="utf-8")
-    shutil.copyfile(CONTAINERFILE, context / CONTAINERFILE.name)
+    called = names(stack.series)
+    script = _script(plan, called, str(settings.jobs), tag, commit, epoch)
+    (context / "compile.sh").write_text(script, encoding="utf-8")
     words = {
+        "@FOLDER@": [called.folder],
+        "@PYTHON@": [called.program],
+        "@PIP@": [f"pip{stack.series}"],
         "@PACKAGES@": prerequisites.packages("dnf", [need for need in prerequisites.NEEDS if not need.optional]),
         "@REQUIRES@": stack.numpy.requires,
     }
-    for script in (LIBRARIES, TOOLS):
-        text = script.read_text(encoding="utf-8")
+    for file in (CONTAINERFILE, LIBRARIES, TOOLS):
+        text = file.read_text(encoding="utf-8")
         for placeholder, meant in words.items():
             text = text.replace(placeholder, shlex.join(meant))
-        (context / script.name).write_text(text, encoding="utf-8")
+        (context / file.name).write_text(text, encoding="utf-8")
     shutil.copytree(packages, context / "packages", ignore=shutil.ignore_patterns("*.json"))
     return commit, tag
 
 
-def _script(plan: Recipe, jobs: int, tag: str, commit: str, epoch: str) -> str:
+def _script(plan: Recipe, called: Names, jobs: str, tag: str, commit: str, epoch: str) -> str:
     """The shell script that compiles and installs the patched CPython below `STAGE`, with its final prefix."""
     variables = cpython.make_variables(tag, commit, Path(TREE))
-    configure = ["./configure", f"--prefix={PREFIX}", *plan.options]
+    configure = ["./configure", f"--prefix={called.prefix}", *plan.options]
     # As in ftnumpy/cpython.py: the date is for the compilation alone.
     compile_ = ["env", f"SOURCE_DATE_EPOCH={epoch}", "make", f"-j{jobs}", *variables]
     install = ["make", "install", f"DESTDIR={STAGE}", *variables]
-    staged = f"{STAGE}{PREFIX}"
+    staged = f"{STAGE}{called.prefix}"
+    library = f"{staged}/lib/{called.program}"
     return "\n".join(
         [
             "# Made by ftnumpy/wheels/image.py.",
@@ -158,9 +179,9 @@ def _script(plan: Recipe, jobs: int, tag: str, commit: str, epoch: str) -> str:
             shlex.join(compile_),
             shlex.join(install),
             # Nobody runs CPython's own tests there, or looks for its lines; tests of the patches embed the interpreter.
-            f"rm -rf {staged}/lib/python3.13t/test",
-            f"strip --strip-debug {staged}/bin/python3.13t {staged}/lib/python3.13t/lib-dynload/*.so",
-            f"strip --strip-debug {staged}/lib/*.a {staged}/lib/python3.13t/config-3.13t-*/*.a",
+            f"rm -rf {library}/test",
+            f"strip --strip-debug {staged}/bin/{called.program} {library}/lib-dynload/*.so",
+            f"strip --strip-debug {staged}/lib/*.a {library}/config-*/*.a",
             "",
         ]
     )

@@ -1,10 +1,10 @@
 # Names that cibuildwheel calls, and NumPy's build requirements, from the folder that came along.
 set -e
-cd /opt/python/cp313-cp313t/bin
-ln -sf python3.13t python
-ln -sf pip3.13 pip
+cd /opt/python/@FOLDER@/bin
+ln -sf @PYTHON@ python
+ln -sf @PIP@ pip
 # cibuildwheel asks a Python of this name to copy files.
-test -x /opt/python/cp39-cp39/bin/python || ln -s cp313-cp313t /opt/python/cp39-cp39
+test -x /opt/python/cp39-cp39/bin/python || ln -s @FOLDER@ /opt/python/cp39-cp39
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore
 ./python -m pip --isolated install --no-index --no-cache-dir --find-links /ftnumpy/packages @REQUIRES@
 rm -rf /ftnumpy/packages

@@ -209,12 +209,17 @@ def plan(stack: Stack) -> Recipe:
 
 def test_the_interpreter_in_the_image_is_compiled_as_ours_is(stack: Stack, tmp_path: Path) -> None:
     plan = read_recipe(stack, stack.cpython, PATCHED, "default", "gcc 1", {})
-    script = image._script(plan, 3, "ft1-c8", "0123456789", "1700000000")
+    script = image._script(plan, image.names("3.13"), "3", "ft1-c8", "0123456789", "1700000000")
     lines = [shlex.split(line) for line in script.splitlines()]
     assert ["./configure", "--prefix=/opt/python/cp313-cp313t", *plan.options] in lines
     variables = list(cpython.make_variables("ft1-c8", "0123456789", Path("/tree")))
     assert ["env", "SOURCE_DATE_EPOCH=1700000000", "make", "-j3", *variables] in lines
     assert ["make", "install", "DESTDIR=/stage", *variables] in lines
+
+
+def test_the_interpreter_is_called_after_the_series() -> None:
+    called = image.names("3.14")
+    assert (called.tag, str(called.prefix), called.program) == ("cp314t", "/opt/python/cp314-cp314t", "python3.14t")
 
 
 def test_the_scripts_are_shell_with_all_placeholders_filled(
@@ -251,7 +256,8 @@ def test_the_scripts_are_shell_with_all_placeholders_filled(
     context = tmp_path / "context"
     for script in ("libraries.sh", "tools.sh", "compile.sh"):
         assert subprocess.run(["sh", "-n", context / script], check=False).returncode == 0
-        assert "@" not in (context / script).read_text()
+    for file in ("libraries.sh", "tools.sh", "compile.sh", "Containerfile"):
+        assert "@" not in (context / file).read_text()
     assert "openssl-devel" in (context / "libraries.sh").read_text()
     assert stack.numpy.requires[0] in (context / "tools.sh").read_text()
     copied = {
