@@ -64,6 +64,7 @@ def test_the_clock_decides_only_where_its_quartiles_are_close() -> None:
     assert (verdicts["steady"].reference, verdicts["shaky"].reference) == (0.7, 1.1)
     for low, decides in ((0.895, True), (0.88, False)):
         assert replace(verdict(0.9), clock=clock(low, 0.9, 0.91)).by_clock == decides
+    assert replace(verdict(0.9, "importing.Importing.timeraw_numpy"), clock=clock(0.1, 0.9, 1.1)).by_clock
 
 
 def test_the_mean_is_geometric() -> None:
