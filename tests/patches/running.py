@@ -20,6 +20,36 @@ IGNORED = ("PYTHONMALLOC", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHONDEVMODE", "
 PATIENCE = int(os.environ.get("FTNUMPY_PATIENCE", "1"))
 
 
+# Begins code that calls while_locked(thing, function): what the function returns in another thread while this one has
+# the lock of the thing.  A mutex is a byte, and any other thread waits for it until we let go.
+WHILE_LOCKED = """
+import ctypes, threading
+api = ctypes.pythonapi
+MUTEX = 10  # the place of ob_mutex in the header of an object
+
+def while_locked(thing, function):
+    def work():
+        function()  # the first time, what the thread finds becomes shared, for which it needs the lock
+        ready.set()
+        start.wait()
+        results.append(function())
+        done.set()
+
+    ready, start, done, results = threading.Event(), threading.Event(), threading.Event(), []
+    thread = threading.Thread(target=work)
+    thread.start()
+    ready.wait()
+    mutex = ctypes.c_void_p(id(thing) + MUTEX)
+    api.PyMutex_Lock(mutex)
+    start.set()
+    in_time = done.wait(5)
+    api.PyMutex_Unlock(mutex)
+    thread.join()
+    assert in_time, "it waited for the lock"
+    return results[0]
+"""
+
+
 def python(code: str, *arguments: object, timeout: int = 60, preload: Path | None = None, **environment: str) -> Any:
     """Run ``code`` in a new interpreter; returns the last line that it prints, which is JSON, or None.
 

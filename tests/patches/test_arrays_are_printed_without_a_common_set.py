@@ -1,4 +1,4 @@
-"""Threads that print arrays don't write to one set, and np.load() doesn't lock the keys that it expects."""
+"""Threads that print arrays share no set and lock no dict, and np.load() doesn't lock the keys that it expects."""
 
 from __future__ import annotations
 
@@ -17,6 +17,20 @@ def test_the_guard_against_recursion_has_no_set() -> None:
         assert isinstance(np.lib._format_impl.EXPECTED_KEYS, frozenset)
     """
     running.python(code)
+
+
+def test_nobody_waits_for_the_dict_of_options() -> None:
+    code = """
+import numpy as np
+from numpy._core.arrayprint import _default_array_repr
+from numpy._core.printoptions import default_format_options_dict
+
+array = np.arange(3.0)
+# Once there was a functools.partial, whose arguments are a dict, too.
+for thing in (default_format_options_dict, getattr(_default_array_repr, "keywords", {})):
+    assert while_locked(thing, lambda: repr(array)) == "array([0., 1., 2.])"
+"""
+    running.python(running.WHILE_LOCKED + code)
 
 
 def test_threads_print_what_contains_itself() -> None:

@@ -5,34 +5,6 @@ from __future__ import annotations
 import pytest
 import running
 
-# A mutex is a byte, and any other thread waits for it until we let go.
-WHILE_LOCKED = """
-import ctypes, threading
-api = ctypes.pythonapi
-MUTEX = 10  # the place of ob_mutex in the header of an object
-
-def while_locked(thing, function):
-    def work():
-        function()  # the first time, what the thread finds becomes shared, for which it needs the lock
-        ready.set()
-        start.wait()
-        results.append(function())
-        done.set()
-
-    ready, start, done, results = threading.Event(), threading.Event(), threading.Event(), []
-    thread = threading.Thread(target=work)
-    thread.start()
-    ready.wait()
-    mutex = ctypes.c_void_p(id(thing) + MUTEX)
-    api.PyMutex_Lock(mutex)
-    start.set()
-    in_time = done.wait(5)
-    api.PyMutex_Unlock(mutex)
-    thread.join()
-    assert in_time, "it waited for the lock"
-    return results[0]
-"""
-
 
 @pytest.mark.patch("cpython-patches", "dict.get")
 @pytest.mark.parametrize("key", ["'a'", "int", "1.5"])
@@ -44,7 +16,7 @@ assert while_locked(a_dict, lambda: (a_dict.get({key}), a_dict.get("no", default
     value, default, None
 )
 """
-    running.python(WHILE_LOCKED + code)
+    running.python(running.WHILE_LOCKED + code)
 
 
 @pytest.mark.patch("cpython-patches", "cells")
@@ -60,7 +32,7 @@ value, inner = outer()
 assert while_locked(inner.__closure__[0], inner) is value
 assert while_locked(inner.__closure__[0], lambda: inner.__closure__[0].cell_contents) is value
 """
-    running.python(WHILE_LOCKED + code)
+    running.python(running.WHILE_LOCKED + code)
 
 
 @pytest.mark.patch("cpython-patches", "cells")
@@ -104,4 +76,4 @@ def test_frozensets(expression: str) -> None:
 s = frozenset(["a", 1, frozenset("b")])
 assert while_locked(s, lambda: {expression}) is True
 """
-    running.python(WHILE_LOCKED + code)
+    running.python(running.WHILE_LOCKED + code)

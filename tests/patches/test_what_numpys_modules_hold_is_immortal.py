@@ -25,6 +25,7 @@ HELD = {
     "a constant": "np.pi",
     "a method made by Cython": "np.random.Generator.random",
     "a function made by Cython": "np.random.default_rng",
+    "what np.finfo() found out": "np.finfo('f4').eps",
     "the name of a module": "np.lib._arraypad_impl.__name__",
 }
 
