@@ -110,7 +110,11 @@ def _make(
         commit, tag = _fill(stack, settings, plan, release, packages, work, log)
         engines.run(
             engine,
-            ["build", *engine.arguments, f"--build-arg=BASE={base.name}", f"--tag={untried}", work / "context"],
+            [
+                *("build", *engine.arguments, f"--build-arg=BASE={base.name}", f"--tag={untried}"),
+                # docker looks for a Dockerfile.
+                *(f"--file={work / 'context' / CONTAINERFILE.name}", work / "context"),
+            ],
             what=f"{engine.name}: make {name}",
             log=log,
             timeout=BUILD_SECONDS,
