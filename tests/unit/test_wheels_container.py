@@ -269,6 +269,26 @@ def test_the_scripts_are_shell_with_all_placeholders_filled(
     assert "./configure" in listed and ".git" not in listed
 
 
+def test_docker_is_told_the_containerfile(
+    stack: Stack, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = read_recipe(stack, stack.cpython, PATCHED, "default", "gcc 1", {})
+    told: list[list[str]] = []
+
+    def run(engine: Engine, arguments: list[object], **_: object) -> None:
+        told.append([str(each) for each in arguments])
+
+    monkeypatch.setattr(image, "_fill", lambda *_: ("0123456789", "ft1"))
+    monkeypatch.setattr(image.engines, "run", run)
+    monkeypatch.setattr(image.engines, "ask", lambda *_: None)
+    monkeypatch.setattr(image.cpython, "inspect", lambda *_: None)
+    made = Base(name="base", identity="123", kind="own", glibc="2.36")
+    docker = Engine(name="docker", arguments=())
+    image._make(stack, settings, plan, stack.cpython.releases[0], docker, made, tmp_path, "made", tmp_path / "log")
+    build = next(line for line in told if line[0] == "build")
+    assert f"--file={build[-1]}/Containerfile" in build
+
+
 def test_cibuildwheel_understands_its_configuration(stack: Stack, plan: Recipe, tmp_path: Path) -> None:
     engine = Engine(name="podman", arguments=("--network=host", "--ulimit=nofile=20000:20000"))
     made = Image(
