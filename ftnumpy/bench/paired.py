@@ -22,14 +22,15 @@ WIDE = 0.02  # quartiles further apart than this, as a part of the median
 SLOWER = 1.02  # no benchmark of patched may take more of stock's time than this
 MEAN = 0.90  # nor those of small arrays together, as a geometric mean
 REFERENCE_MEAN = 1.0  # nor all together more of the reference's instructions than this
-# What works on so many elements that calls cost little beside it, or isn't about arrays.
-NOT_SMALL = (
-    "importing.",
-    "cost.Allocation.time_ones_",
-    "cost.Article.time_kernel_10",
-    "cost.Article.time_kernel_50",
+# On so many elements a call costs little beside the work.
+LARGER = frozenset(
+    (
+        "cost.Allocation.time_ones_300_kib",
+        "cost.Allocation.time_ones_2_mib",
+        "cost.Article.time_kernel_10",
+        "cost.Article.time_kernel_50",
+    )
 )
-SMALL_KERNEL = "cost.Article.time_kernel_10_small"
 SECONDS = 0.03  # what one run of one benchmark should take
 ROUNDS = 2  # with each pair of processes
 
@@ -56,7 +57,7 @@ class Verdict:
     @property
     def small(self) -> bool:
         """Whether this is about small arrays, where a call costs more than the work."""
-        return self.benchmark == SMALL_KERNEL or not self.benchmark.startswith(NOT_SMALL)
+        return self.benchmark not in LARGER and not instructions.is_fresh(self.benchmark)
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:

@@ -13,6 +13,7 @@ from ftnumpy.bench.paired import Verdict
 from ftnumpy.environment import Environment
 from ftnumpy.errors import BuildError, PrerequisiteError, SlowerThanStock
 from ftnumpy.kernel_times import Ratio
+from ftnumpy.settings import ROOT
 
 SUITE = """
 class Sums:
@@ -82,14 +83,18 @@ def test_large_arrays_and_imports_are_not_small_arrays() -> None:
         "importing.Importing.timeraw_numpy": False,
     }
     assert {name: verdict(1.0, name).small for name in small} == small
+    suite = (ROOT / "asv_bench" / "benchmarks" / "cost.py").read_text()
+    for name in paired.LARGER:
+        _, group, method = name.split(".")
+        assert f"class {group}:" in suite and f"def {method}(" in suite, name
 
 
 def test_two_percent_too_slow_or_too_little_gained_is_an_error() -> None:
-    command._hold([verdict(0.9), verdict(1.019, "importing.a"), verdict(0.8)])
+    command._hold([verdict(0.9), verdict(1.019, "importing.A.timeraw_a"), verdict(0.8)])
     with pytest.raises(SlowerThanStock, match=r"cost.A.time_a: 1\.021 of stock's"):
         command._hold([verdict(0.5), verdict(1.021)])
     with pytest.raises(SlowerThanStock, match=r"small arrays, patched / stock: 0\.910, 0\.9 is allowed"):
-        command._hold([verdict(0.91), verdict(0.5, "importing.a")])
+        command._hold([verdict(0.91), verdict(0.5, "importing.A.timeraw_a")])
     with pytest.raises(SlowerThanStock, match=r"all, patched / reference: 1\.010, 1\.0 is allowed"):
         command._hold([verdict(0.8, reference=1.01)])
 
