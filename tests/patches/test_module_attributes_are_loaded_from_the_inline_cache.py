@@ -45,7 +45,8 @@ def test_threads_that_only_load_write_nothing() -> None:
     code = """
         import numpy as np
         load = make("def load(np):\\n    for _ in range(10_000):\\n        np.sin", "load")
-        load(np)
+        for _ in range(3):
+            load(np)
         before = load.__code__._co_code_adaptive
         threads = [threading.Thread(target=load, args=(np,)) for _ in range(8)]
         for thread in threads:
