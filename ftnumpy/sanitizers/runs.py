@@ -62,6 +62,7 @@ RACING = {
         "test_integer_index_while_it_changes",
         "test_bincount_while_numbers_change",
         "test_flags_while_the_array_is_read",
+        "test_nonzero",
     ),
     "tests/patches/test_arrays_may_change_while_they_are_used.py": (
         "test_counts_of_repeat",
