@@ -58,7 +58,7 @@ def test_a_worker_warms_up_and_counts_with_its_own_state() -> None:
         worker.start()
         for action in (("set up", 0), ("warm up", 0), ("count", 0)):
             turn(worker, *action)
-        assert worker.namespaces[0]["seen"] == [0, 0, 1, -1, 0, 0, 1, -1, 2, -2, 3, -3, 4, -4]
+        assert worker.namespaces[0]["seen"] == [0, 0] * 2 + [0, 0, 1, -1] + [0, 0, 1, -1, 2, -2, 3, -3, 4, -4]
         assert "_loop" not in worker.namespaces[0]
     for worker in several:
         turn(worker, "end")
