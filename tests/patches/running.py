@@ -49,6 +49,27 @@ def while_locked(thing, function):
     return results[0]
 """
 
+# Begins code that calls in_interpreters(script): runs the script, for which NUMBER differs, in 4 interpreters at once.
+IN_INTERPRETERS = """
+import _interpreters, textwrap, threading
+
+def in_interpreters(script):
+    def work(number):
+        interpreter = _interpreters.create()
+        failed = _interpreters.exec(interpreter, f"NUMBER = {number}\\n" + textwrap.dedent(script))
+        if failed is not None:
+            failures.append(failed.formatted)
+        _interpreters.destroy(interpreter)
+
+    failures = []
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures, failures[0]
+"""
+
 
 def python(code: str, *arguments: object, timeout: int = 60, preload: Path | None = None, **environment: str) -> Any:
     """Run ``code`` in a new interpreter; returns the last line that it prints, which is JSON, or None.

@@ -138,34 +138,20 @@ def test_threads_see_a_builtin_that_is_hidden_and_shown() -> None:
 def test_interpreters_do_not_mix() -> None:
     """The same source in several interpreters at once, whose globals and builtins have the same versions."""
     code = """
-        import _interpreters
-        script = '''if True:
+        in_interpreters('''
             import types
             def load(): return name
             functions = []
             for i in range(50):
-                before = dict.fromkeys(f"before{j}" for j in range((i + %d) %% 7))
-                functions.append(types.FunctionType(load.__code__, {**before, "name": (%d, i)}))
-                functions.append(types.FunctionType(load.__code__, {"__builtins__": {**before, "name": (%d, i)}}))
+                before = dict.fromkeys(f"before{j}" for j in range((i + NUMBER) % 7))
+                functions.append(types.FunctionType(load.__code__, {**before, "name": (NUMBER, i)}))
+                functions.append(types.FunctionType(load.__code__, {"__builtins__": {**before, "name": (NUMBER, i)}}))
             for _ in range(200):
                 for i, function in enumerate(functions):
-                    assert function() == (%d, i // 2)
-        '''
-        def work(number):
-            interpreter = _interpreters.create()
-            failed = _interpreters.exec(interpreter, script % ((number,) * 4))
-            if failed is not None:
-                failures.append(failed.formatted)
-            _interpreters.destroy(interpreter)
-        failures = []
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures, failures[0]
+                    assert function() == (NUMBER, i // 2)
+        ''')
     """
-    running.python(REMEMBERED + textwrap.dedent(code))
+    running.python(running.IN_INTERPRETERS + textwrap.dedent(code))
 
 
 def test_a_forked_child_goes_on() -> None:

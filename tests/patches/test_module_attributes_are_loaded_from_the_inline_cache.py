@@ -136,36 +136,22 @@ def test_a_reload_is_seen() -> None:
 def test_interpreters_do_not_mix() -> None:
     """The same source in several interpreters at once, each with modules whose keys have the same versions."""
     code = """
-        import _interpreters
-        script = '''if True:
+        in_interpreters('''
             import types
             modules = []
             for i in range(50):
                 m = types.ModuleType("m")
-                for j in range((i + %d) %% 7):
+                for j in range((i + NUMBER) % 7):
                     setattr(m, f"before{j}", None)
-                m.value = (%d, i)
+                m.value = (NUMBER, i)
                 modules.append(m)
             def load(m): return m.value
             for _ in range(200):
                 for i, m in enumerate(modules):
-                    assert load(m) == (%d, i)
-        '''
-        def work(number):
-            interpreter = _interpreters.create()
-            failed = _interpreters.exec(interpreter, script % (number, number, number))
-            if failed is not None:
-                failures.append(failed.formatted)
-            _interpreters.destroy(interpreter)
-        failures = []
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert not failures, failures[0]
+                    assert load(m) == (NUMBER, i)
+        ''')
     """
-    running.python(ENTRIES + textwrap.dedent(code))
+    running.python(running.IN_INTERPRETERS + textwrap.dedent(code))
 
 
 def test_a_forked_child_goes_on() -> None:
